@@ -316,6 +316,9 @@ func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
 // resolve evaluates the inputs of a call, and finds its action: its own, or that of a leaf template.
 func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[string]any, action *plan.Action, options map[string]any, err error) {
 	inputs = map[string]any{}
+	if m.of.Action != nil { // a run that begins with a leaf: the inputs of the template are those of its call
+		maps.Copy(inputs, m.state.Inputs)
+	}
 	for _, p := range c.Inputs {
 		if p.Value == nil {
 			continue
