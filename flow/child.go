@@ -29,7 +29,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	if !c.Begins.IsZero() {
 		further(&t, c, r.Now())
 	}
-	payload := any(c.Inputs)
+	payload := any(payloadOf(c))
 	switch a := c.Action; {
 	case c.Template != "":
 		t.Kind, t.Queue, payload = partOf(r.of, c.Template), r.Info().Queue, input{c.Inputs, r.version, r.took}
@@ -49,7 +49,6 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 		}
 	case a.Type == plan.HTTPRequest:
 		leaf(&t, c, kindHTTP)
-		payload = c.Options
 	default:
 		leaf(&t, c, a.Type)
 	}
@@ -58,6 +57,14 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	}
 	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
 	return steps, nil
+}
+
+// payloadOf returns what the task of a leaf is given: its inputs, and of a request what its definition says of it.
+func payloadOf(c *machine.Child) map[string]any {
+	if c.Action != nil && c.Action.Type == plan.HTTPRequest {
+		return c.Options
+	}
+	return c.Inputs
 }
 
 // node says in events and records which node a child is.
@@ -115,10 +122,7 @@ func checker(q *queue.Queue, run string) func(*machine.Child) error {
 		if _, err := queue.PartitionOf(run + "." + c.Name); err != nil {
 			return fmt.Errorf("its task cannot be created: %w", err)
 		}
-		payload, err := json.Marshal(c.Inputs)
-		if err == nil && c.Options != nil {
-			payload, err = json.Marshal(c.Options)
-		}
+		payload, err := json.Marshal(payloadOf(c))
 		switch {
 		case err != nil:
 			return fmt.Errorf("its inputs cannot be written as JSON: %w", jsonerr.Plain(err))

@@ -42,8 +42,15 @@ func TestATaskThatCannotBeCreatedIsAnError(t *testing.T) {
 	for _, d := range []string{`"0s"`, `0`, `0.5`, `-5`, `null`, `1e300`, `"soon"`, `[1]`} {
 		s.ended("s", `{"parameters":{"d":`+d+`}}`, "Succeeded", `{"msg":true,"phase":"Error"}`)
 	}
-	s.put(`{"id":"large","inputs":{"parameters":[{"name":"d"}]},"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","executor":{"type":"x"},"inputs":{"parameters":[{"name":"p","value":"{{ inputs.parameters.d }}"},{"name":"q","value":"{{ inputs.parameters.d }}"}]}}]}}]}}`)
-	s.ended("large", `{"parameters":{"d":"`+strings.Repeat("x", 600_000)+`"}}`, "Error", "the limit is")
+	for executor, want := range map[string]string{
+		`{"type":"x"}`: `its inputs have 1200015 bytes, the limit is 1044480`,
+		`{"type":"http_request","url":"http://127.0.0.1:1","body":["{{ inputs.parameters.d }}","{{ inputs.parameters.d }}"]}`: `its inputs have 1200043 bytes, the limit is 1044480`,
+		`{"type":"workflow_call","workflow":"s"}`: `its inputs have 1200015 bytes, the limit is 1044480`,
+	} {
+		s.put(dagOf("large", `,"inputs":{"parameters":[{"name":"d"}]}`, `{"name":"a","executor":`+executor+`,"inputs":{"parameters":[{"name":"p","value":"{{ inputs.parameters.d }}"},{"name":"q","value":"{{ inputs.parameters.d }}"}]},"continueOn":{"error":true}},
+			{"name":"b","dependencies":["a"],"executor":{"type":"set","values":{"msg":"{{ tasks.a.msg }}"}}}`, ""))
+		s.ended("large", `{"parameters":{"d":"`+strings.Repeat("x", 600_000)+`"}}`, "Succeeded", want)
+	}
 }
 
 // What a node writes into the state of a run changes nothing else, and numbers stay what they are, before and after a checkpoint.

@@ -59,7 +59,9 @@ func (p *play) another() *worker.Worker {
 	w := worker.New(p.q, worker.Config{Concurrency: 50, Lease: 10 * never, Beat: 5 * time.Second, NoReaper: true,
 		Queues: map[string]int{"default": 1, "agents": 1}})
 	w.Use(func(next worker.Handler) worker.Handler {
-		return func(ctx context.Context, payload []byte) ([]byte, error) { return next(agentwait.WithClock(ctx, p.clock), payload) }
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			return next(agentwait.WithClock(ctx, p.clock), payload)
+		}
 	})
 	p.cast(w)
 	return w
