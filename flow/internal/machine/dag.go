@@ -142,6 +142,14 @@ func (e *End) variables() map[string]any {
 	return map[string]any{"phase": string(e.Phase), "code": e.Code, "msg": e.Msg, "outputs": outputs}
 }
 
+// value returns what a node has yielded: its parameters, or its result if that is no object.
+func (e *End) value() any {
+	if e.Outputs == nil {
+		return e.Result
+	}
+	return e.Outputs
+}
+
 // outcome returns the end of a DAG whose nodes have all ended. Unless it says what it yields, its outputs are those of the nodes that no
 // other node awaits: of one such node its own, of several theirs by the names of the nodes.
 func (d *dag) outcome(m *Machine) End {
@@ -152,11 +160,11 @@ func (d *dag) outcome(m *Machine) End {
 	var only *End
 	for _, name := range slices.Sorted(maps.Keys(d.of.Kept)) {
 		only = d.Ended[name]
-		last[name] = only.Outputs
+		last[name] = only.value()
 	}
 	e := End{Phase: Succeeded, Outputs: last}
 	if len(last) == 1 {
-		e.Outputs = maps.Clone(only.Outputs)
+		e.Outputs, e.Result = maps.Clone(only.Outputs), only.Result
 	}
 	return e
 }

@@ -272,6 +272,9 @@ func (m *Machine) end(e End) {
 	if m.state.Over {
 		return
 	}
+	if e.Phase == Succeeded && e.Outputs == nil && e.Result != nil {
+		e.Outputs, e.Result = map[string]any{"value": e.Result}, nil // a run yields an object
+	}
 	e.At = m.at
 	m.state.Over, m.steps.End = true, &e
 }
