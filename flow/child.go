@@ -25,12 +25,11 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	if c.Signal != "" {
 		return r.signal(c)
 	}
-	r.adapt(c)
-	t := queue.Task{ID: c.Name, Delay: c.Delay, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline, Node: r.node(c)}
-	if !c.Deadline.IsZero() {
-		t.Timeout = 0
+	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Node: r.node(c)}
+	if !c.Begins.IsZero() {
+		further(&t, c, r.Now())
 	}
-	payload := any(c.Inputs)
+	payload := any(payloadOf(c))
 	switch a := c.Action; {
 	case c.Template != "":
 		t.Kind, t.Queue, payload = partOf(r.of, c.Template), r.Info().Queue, input{c.Inputs, r.version, r.took}
@@ -50,12 +49,22 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 		}
 	case a.Type == plan.HTTPRequest:
 		leaf(&t, c, kindHTTP)
-		payload = c.Options
 	default:
 		leaf(&t, c, a.Type)
 	}
+	if t.Promise {
+		t.Priority = 0 // no worker takes it
+	}
 	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
 	return steps, nil
+}
+
+// payloadOf returns what the task of a leaf is given: its inputs, and of a request what its definition says of it.
+func payloadOf(c *machine.Child) map[string]any {
+	if c.Action != nil && c.Action.Type == plan.HTTPRequest {
+		return c.Options
+	}
+	return c.Inputs
 }
 
 // node says in events and records which node a child is.
@@ -63,18 +72,30 @@ func (r *run) node(c *machine.Child) queue.Node {
 	return queue.Node{Definition: r.of, Version: r.version, Name: c.Node}
 }
 
-// adapt sets the limits of a child that are adaptive.
-func (r *run) adapt(c *machine.Child) {
-	if c.Action == nil {
-		return
+// further sets the times of a further attempt that is created now. A worker can be late: then the pause is over, and less time is left.
+func further(t *queue.Task, c *machine.Child, now time.Time) {
+	begins := now
+	if c.Begins.After(now) {
+		begins, t.StartAt = c.Begins, c.Begins
 	}
-	took := time.Duration(r.took[c.Action.Kind()]) * time.Millisecond
-	for _, limit := range []*plan.Span{&c.Times.Total, &c.Times.Attempt} {
-		if limit.Adaptive {
-			limit.Time = c.Times.Adapt.Of(took)
-		}
+	if t.Timeout > 0 {
+		t.Timeout += begins.Sub(now)
+	}
+	left := c.Deadline.Sub(now)
+	switch {
+	case c.Deadline.IsZero() || t.Timeout > 0 && t.Timeout < left:
+	case left > near:
+		t.Timeout, t.Deadline = 0, c.Deadline
+	case left > 0:
+		t.Timeout = left
+	default: // nothing runs it, and it times out at once
+		t.Timeout, t.Promise = time.Millisecond, true
 	}
 }
+
+// near is when a deadline is so near that it can pass before the task is created, which would be refused. Then the task gets the time that
+// is left.
+const near = time.Second
 
 // learn reads how long tasks of the kinds with adaptive times took. A run does that once, so that its parts and its later rounds have the
 // same limits.
@@ -101,10 +122,7 @@ func checker(q *queue.Queue, run string) func(*machine.Child) error {
 		if _, err := queue.PartitionOf(run + "." + c.Name); err != nil {
 			return fmt.Errorf("its task cannot be created: %w", err)
 		}
-		payload, err := json.Marshal(c.Inputs)
-		if err == nil && c.Options != nil {
-			payload, err = json.Marshal(c.Options)
-		}
+		payload, err := json.Marshal(payloadOf(c))
 		switch {
 		case err != nil:
 			return fmt.Errorf("its inputs cannot be written as JSON: %w", jsonerr.Plain(err))
@@ -135,15 +153,7 @@ func (r *run) pinned(t queue.Task, a *plan.Action) (queue.Task, error) {
 }
 
 // oneClock returns the time of what has no attempts, since no worker runs it: the shorter one of its limits.
-func oneClock(c *machine.Child) plan.Span { return shorter(c.Times.Total, c.Times.Attempt) }
-
-// shorter returns the limit that ends first. A limit that is not set or is none ends nothing.
-func shorter(a, b plan.Span) plan.Span {
-	if a.Time == 0 && (b.Time > 0 || !a.Set) || b.Time > 0 && b.Time < a.Time {
-		return b
-	}
-	return a
-}
+func oneClock(c *machine.Child) plan.Span { return c.Times.Total.Shorter(c.Times.Attempt) }
 
 // spanOf returns a limit as a task has it: 0 leaves it to the kind.
 func spanOf(s plan.Span) time.Duration {
@@ -221,7 +231,7 @@ func durationOf(v any) (d time.Duration, err error) {
 
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {
-	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt, Began: r.CreatedAt}
+	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt, Began: r.CreatedAt, Until: r.Deadline}
 	var failed *queue.TaskFailedError
 	switch _, err := r.Outcome(); {
 	case e.Phase == machine.Error && e.Code == codeTimeout:

@@ -42,8 +42,15 @@ func TestATaskThatCannotBeCreatedIsAnError(t *testing.T) {
 	for _, d := range []string{`"0s"`, `0`, `0.5`, `-5`, `null`, `1e300`, `"soon"`, `[1]`} {
 		s.ended("s", `{"parameters":{"d":`+d+`}}`, "Succeeded", `{"msg":true,"phase":"Error"}`)
 	}
-	s.put(`{"id":"large","inputs":{"parameters":[{"name":"d"}]},"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","executor":{"type":"x"},"inputs":{"parameters":[{"name":"p","value":"{{ inputs.parameters.d }}"},{"name":"q","value":"{{ inputs.parameters.d }}"}]}}]}}]}}`)
-	s.ended("large", `{"parameters":{"d":"`+strings.Repeat("x", 600_000)+`"}}`, "Error", "the limit is")
+	for executor, want := range map[string]string{
+		`{"type":"x"}`: `its inputs have 1200015 bytes, the limit is 1044480`,
+		`{"type":"http_request","url":"http://127.0.0.1:1","body":["{{ inputs.parameters.d }}","{{ inputs.parameters.d }}"]}`: `its inputs have 1200043 bytes, the limit is 1044480`,
+		`{"type":"workflow_call","workflow":"s"}`: `its inputs have 1200015 bytes, the limit is 1044480`,
+	} {
+		s.put(dagOf("large", `,"inputs":{"parameters":[{"name":"d"}]}`, `{"name":"a","executor":`+executor+`,"inputs":{"parameters":[{"name":"p","value":"{{ inputs.parameters.d }}"},{"name":"q","value":"{{ inputs.parameters.d }}"}]},"continueOn":{"error":true}},
+			{"name":"b","dependencies":["a"],"executor":{"type":"set","values":{"msg":"{{ tasks.a.msg }}"}}}`, ""))
+		s.ended("large", `{"parameters":{"d":"`+strings.Repeat("x", 600_000)+`"}}`, "Succeeded", want)
+	}
 }
 
 // What a node writes into the state of a run changes nothing else, and numbers stay what they are, before and after a checkpoint.
@@ -69,7 +76,39 @@ func TestANodeCanYieldAText(t *testing.T) {
 	s.put(`{"id":"text","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"part","template":"part"},{"name":"leaf","executor":{"type":"text"}},
 		{"name":"out","dependencies":["part","leaf"],"executor":{"type":"set","values":{"part":"{{ tasks.part.outputs.parameters }}","leaf":"{{ tasks.leaf.outputs.result }}"}}}]}},
 		{"name":"part","dag":{"tasks":[{"name":"a","executor":{"type":"text"}}]}}]}}`)
-	s.ended("text", "", "Succeeded", `{"leaf":"plain \u003ctext\u003e","part":{}}`)
+	s.ended("text", "", "Succeeded", `{"leaf":"plain \u003ctext\u003e","part":{"value":"plain \u003ctext\u003e"}}`)
+}
+
+// What is no object is a value of the rounds of a loop, and the value of what yields nothing else: a leaf, a wrapper, a loop, a DAG.
+func TestAResultThatIsNoObjectIsAValue(t *testing.T) {
+	for result, want := range map[string]string{`[1,null]`: `[1,null]`, `"text"`: `"text"`, `7`: `7`, `null`: ``, `plain`: `"plain"`,
+		`{"outputs":{"parameters":{"v":1}},"more":2}`: ``} {
+		t.Run(result, func(t *testing.T) {
+			s := newStage(t)
+			s.w.HandleRaw("x", func(context.Context, []byte) ([]byte, error) { return []byte(result), nil })
+			one, item := `{"value":`+want+`}`, want
+			switch {
+			case result == "null":
+				one, item = `{}`, `null`
+			case want == "":
+				one, item = `{"v":1}`, `{"v":1}`
+			}
+			of := func(id, template string) {
+				s.put(`{"id":"` + id + `","spec":{"entrypoint":"main","templates":[{"name":"main",` + template + `},{"name":"leaf","executor":{"type":"x"}}]}}`)
+			}
+			of("leaf", `"executor":{"type":"x"}`)
+			of("wrapper", `"task":{"template":"leaf"}`)
+			of("dag", `"dag":{"tasks":[{"name":"a","template":"leaf"}]}`)
+			of("until", `"loop":{"until":"true","limit":2,"task":{"executor":{"type":"x"}}}`)
+			for _, id := range []string{"leaf", "wrapper", "dag", "until"} {
+				s.ended(id, "", "Succeeded", `{"outputs":{"parameters":`+one+`}}`)
+			}
+			of("two", `"dag":{"tasks":[{"name":"a","template":"leaf"},{"name":"b","template":"leaf"}]}`)
+			s.ended("two", "", "Succeeded", `{"outputs":{"parameters":{"a":`+item+`,"b":`+item+`}}}`)
+			of("items", `"loop":{"items":[1,2],"task":{"executor":{"type":"x"}}}`)
+			s.ended("items", "", "Succeeded", `{"outputs":{"parameters":{"results":[`+item+`,`+item+`]}}}`)
+		})
+	}
 }
 
 // A version that is put again does not take back the defaults of a newer one. A run with a version has the time of that version.

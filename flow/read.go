@@ -105,7 +105,7 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 		if d.Templates[name] == nil {
 			return nil, refusal.Invalid("template", "%s is not in version %s of %s", name, version, r.Flow)
 		}
-		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, plan: d, template: d.Templates[name], children: c}
+		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, took: in.Took, plan: d, template: d.Templates[name], children: c}
 		if !begun {
 			return one, nil
 		}

@@ -20,6 +20,7 @@ type replay struct {
 	run      *queue.Record
 	now      time.Time
 	inputs   map[string]any
+	took     map[string]int64 // of a part
 	plan     *plan.Definition
 	template *plan.Template
 	children *children
@@ -81,6 +82,7 @@ func (r *replay) begin(at time.Time) (steps machine.Steps, err error) {
 	}
 	r.machine.Watch(r.saw)
 	r.machine.Check(checker(r.children.q, r.run.ID))
+	r.machine.Took(r.took)
 	return r.machine.Begin(at), nil
 }
 

@@ -132,7 +132,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 		}
 		r.version, r.took, r.size = was.Version, was.Took, len(was.Machine)
 		if r.machine, err = machine.Restore(r.plan, was.Machine); err == nil {
-			r.machine.Check(checker(r.all.q, r.ID()))
+			r.prepare()
 		}
 		return steps, err
 	}
@@ -154,11 +154,17 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 	if r.machine, err = machine.New(r.plan, cmp.Or(r.part, r.plan.Entry), in.Parameters); err != nil {
 		return steps, worker.Discard(err)
 	}
-	r.machine.Check(checker(r.all.q, r.ID()))
+	r.prepare()
 	if err := r.Collect(); err != nil {
 		return steps, err
 	}
 	return r.machine.Begin(r.Now()), nil
+}
+
+// prepare gives the machine what it does not know itself.
+func (r *run) prepare() {
+	r.machine.Check(checker(r.all.q, r.ID()))
+	r.machine.Took(r.took)
 }
 
 // learn reads the figures of the kinds with adaptive times.

@@ -58,6 +58,11 @@ func newPlayOn(t *testing.T, rdb redis.UniversalClient) *play {
 func (p *play) another() *worker.Worker {
 	w := worker.New(p.q, worker.Config{Concurrency: 50, Lease: 10 * never, Beat: 5 * time.Second, NoReaper: true,
 		Queues: map[string]int{"default": 1, "agents": 1}})
+	w.Use(func(next worker.Handler) worker.Handler {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			return next(agentwait.WithClock(ctx, p.clock), payload)
+		}
+	})
 	p.cast(w)
 	return w
 }
@@ -125,6 +130,13 @@ func (p *play) sleeping() (n int64) {
 		}
 	}
 	return n
+}
+
+// clock returns the time of the play.
+func (p *play) clock() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
 }
 
 // pass moves the clock by a duration. Everything due until then happens at its own instant.

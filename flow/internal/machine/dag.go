@@ -14,9 +14,10 @@ type dag struct {
 	Ended map[string]*End `json:"ended,omitempty"` // whose values can still be read
 	Done  []string        `json:"done,omitempty"`  // whose values cannot
 
-	of   *plan.DAG
-	done map[string]bool
-	left map[string]int // how many of a node's dependencies have not ended, of the nodes that were counted
+	of     *plan.DAG
+	done   map[string]bool
+	left   map[string]int // how many of a node's dependencies have not ended, of the nodes that were counted
+	unread map[string]int // how many readers of a node have not begun
 }
 
 func newDAG(x *plan.Template, s *state) *dag {
@@ -28,9 +29,16 @@ func newDAG(x *plan.Template, s *state) *dag {
 	if d.Ended == nil {
 		d.Ended = map[string]*End{}
 	}
-	d.of, d.left, d.done = x.DAG, map[string]int{}, make(map[string]bool, len(d.Done))
+	d.of, d.left, d.unread, d.done = x.DAG, map[string]int{}, map[string]int{}, make(map[string]bool, len(d.Done))
 	for _, name := range d.Done {
 		d.done[name] = true
+	}
+	for node, readers := range d.of.Readers {
+		for _, reader := range readers {
+			if d.waits(d.of.Node(reader)) > 0 {
+				d.unread[node]++
+			}
+		}
 	}
 	return d
 }
@@ -57,15 +65,16 @@ func (d *dag) ended(m *Machine, node string, e End) {
 	}
 	d.Ended[node] = &e
 	for _, next := range d.of.Next[node] {
-		if d.count(next) == 0 {
-			d.start(m, next)
+		if d.count(next) > 0 {
+			continue
+		}
+		d.start(m, next)
+		for _, name := range d.of.Reads[next.Name] {
+			d.read(name)
 		}
 	}
-	d.forget(node)
-	for _, next := range d.of.Next[node] {
-		for _, name := range d.of.Reads[next.Name] {
-			d.forget(name)
-		}
+	if len(d.of.Readers[node]) == 0 {
+		d.forget(node)
 	}
 	if len(d.Ended)+len(d.Done) == len(d.of.Nodes) {
 		m.end(d.outcome(m))
@@ -74,33 +83,40 @@ func (d *dag) ended(m *Machine, node string, e End) {
 
 // count returns how many of a node's dependencies have not ended. It is called when one of them has ended, once for each.
 func (d *dag) count(c *plan.Call) int {
+	if _, counted := d.left[c.Name]; counted {
+		d.left[c.Name]--
+	}
+	return d.waits(c)
+}
+
+// waits returns how many of a node's dependencies have not ended.
+func (d *dag) waits(c *plan.Call) int {
 	left, counted := d.left[c.Name]
-	if counted {
-		left--
-	} else {
+	if !counted {
 		for _, before := range c.After {
 			if !d.has(before) {
 				left++
 			}
 		}
+		d.left[c.Name] = left
 	}
-	d.left[c.Name] = left
 	return left
 }
 
 func (d *dag) has(node string) bool { return d.done[node] || d.Ended[node] != nil }
 
-// forget drops the values of a node that has ended if nothing reads them any more, so that the state of a long DAG stays small.
+// read notes that one of the readers of a node has begun. When all have, the values of the node are dropped, so that the state of a long DAG
+// stays small.
+func (d *dag) read(node string) {
+	if d.unread[node]--; d.unread[node] == 0 {
+		d.forget(node)
+	}
+}
+
+// forget drops the values of a node that has ended, unless the outputs of the DAG need them.
 func (d *dag) forget(node string) {
 	if d.Ended[node] == nil || d.of.Kept[node] {
 		return
-	}
-	for _, reader := range d.of.Readers[node] {
-		for _, before := range d.of.Node(reader).After {
-			if !d.has(before) {
-				return // it has not begun
-			}
-		}
 	}
 	delete(d.Ended, node)
 	d.done[node] = true
@@ -126,6 +142,14 @@ func (e *End) variables() map[string]any {
 	return map[string]any{"phase": string(e.Phase), "code": e.Code, "msg": e.Msg, "outputs": outputs}
 }
 
+// value returns what a node has yielded: its parameters, or its result if that is no object.
+func (e *End) value() any {
+	if e.Outputs == nil {
+		return e.Result
+	}
+	return e.Outputs
+}
+
 // outcome returns the end of a DAG whose nodes have all ended. Unless it says what it yields, its outputs are those of the nodes that no
 // other node awaits: of one such node its own, of several theirs by the names of the nodes.
 func (d *dag) outcome(m *Machine) End {
@@ -136,11 +160,11 @@ func (d *dag) outcome(m *Machine) End {
 	var only *End
 	for _, name := range slices.Sorted(maps.Keys(d.of.Kept)) {
 		only = d.Ended[name]
-		last[name] = only.Outputs
+		last[name] = only.value()
 	}
 	e := End{Phase: Succeeded, Outputs: last}
 	if len(last) == 1 {
-		e.Outputs = maps.Clone(only.Outputs)
+		e.Outputs, e.Result = maps.Clone(only.Outputs), only.Result
 	}
 	return e
 }

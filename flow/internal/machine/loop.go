@@ -84,7 +84,7 @@ func (l *loop) ended(m *Machine, key string, e End) {
 	l.Ended++
 	l.Last = &e
 	if l.of.Items != nil {
-		l.Outputs[i] = e.Outputs
+		l.Outputs[i] = e.value()
 		l.next(m)
 		l.finish(m)
 		return
@@ -93,7 +93,7 @@ func (l *loop) ended(m *Machine, key string, e End) {
 	case err != nil:
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("until, after round %d: %v", i, err)})
 	case over:
-		m.end(End{Phase: Succeeded, Outputs: e.Outputs})
+		m.end(End{Phase: Succeeded, Outputs: e.Outputs, Result: e.Result})
 	case l.Ended == l.of.Most:
 		m.end(End{Phase: Failed, Msg: fmt.Sprintf("the loop has made %d rounds, its limit, and %s does not hold", l.Ended, l.of.Until)})
 	default:

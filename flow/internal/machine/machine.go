@@ -36,6 +36,7 @@ type End struct {
 	Result  any            `json:"result,omitempty"`  // the whole result, if that is something else
 	At      time.Time      `json:"at,omitzero"`
 	Began   time.Time      `json:"-"` // when the task of a child was created
+	Until   time.Time      `json:"-"` // its deadline, zero if it had none
 }
 
 // Child is a task that begins.
@@ -47,11 +48,11 @@ type Child struct {
 	Options  map[string]any // of the action, evaluated
 	Inputs   map[string]any
 	Times    plan.Times
-	Retry    plan.Retry    // of a task; what follows a template is tried again by this machine
-	Signal   string        // of what waits for a signal: its name, and
-	Nth      int           // which one of that name it is
-	Deadline time.Time     // of what this machine tries again: that of all attempts
-	Delay    time.Duration // before a further attempt
+	Retry    plan.Retry // of a task; what follows a template is tried again by this machine
+	Signal   string     // of what waits for a signal: its name, and
+	Nth      int        // which one of that name it is
+	Begins   time.Time  // of a further attempt by this machine: not before, and
+	Deadline time.Time  // that of all attempts
 }
 
 // Steps is what has to be done next.
@@ -91,6 +92,7 @@ type Machine struct {
 	steps Steps
 	watch Watch
 	check func(*Child) error
+	took  map[string]int64
 }
 
 // due is the end of a call that the machine has performed itself, and that its body has not handled yet.
@@ -122,7 +124,8 @@ type call struct {
 	Key   string         `json:"key"` // what the body knows it by
 	Node  string         `json:"node"`
 	Tries int            `json:"tries"`
-	First time.Time      `json:"first"` // when it was first dispatched
+	First time.Time      `json:"first"`           // when it was first dispatched
+	Total time.Duration  `json:"total,omitempty"` // the adaptive time of all attempts, as the first one had it
 	In    map[string]any `json:"in,omitempty"`
 
 	of *plan.Call
@@ -173,6 +176,9 @@ func (m *Machine) Watch(watch Watch) { m.watch = watch }
 // Check sets a function that is called for each child before it is created. If it returns an error, the child is not created, and its
 // call ends with it. Set it before Begin, and after Restore.
 func (m *Machine) Check(check func(*Child) error) { m.check = check }
+
+// Took sets what 99.5 % of the tasks of kinds with adaptive times took at most, in ms. Set it before Begin, and after Restore.
+func (m *Machine) Took(took map[string]int64) { m.took = took }
 
 // State returns what Restore needs.
 func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
@@ -266,6 +272,9 @@ func (m *Machine) end(e End) {
 	if m.state.Over {
 		return
 	}
+	if e.Phase == Succeeded && e.Outputs == nil && e.Result != nil {
+		e.Outputs, e.Result = map[string]any{"value": e.Result}, nil // a run yields an object
+	}
 	e.At = m.at
 	m.state.Over, m.steps.End = true, &e
 }
@@ -316,6 +325,9 @@ func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
 // resolve evaluates the inputs of a call, and finds its action: its own, or that of a leaf template.
 func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[string]any, action *plan.Action, options map[string]any, err error) {
 	inputs = map[string]any{}
+	if m.of.Action != nil { // a run that begins with a leaf: the inputs of the template are those of its call
+		maps.Copy(inputs, m.state.Inputs)
+	}
 	for _, p := range c.Inputs {
 		if p.Value == nil {
 			continue
@@ -343,16 +355,11 @@ func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[st
 // dispatch creates the child of the next attempt of a call.
 func (m *Machine) dispatch(c *call, options map[string]any) {
 	c.Tries++
-	child := Child{Node: c.Node, Action: c.of.Action, Inputs: c.In, Options: options, Times: c.of.Times, Retry: c.of.Retry}
-	if x := m.plan.Templates[c.of.Template]; x != nil {
-		child.Times = c.of.Times.Over(x.Times)
-		if x.Action != nil {
-			child.Action = x.Action
-		} else {
-			child.Template = x.Name
-		}
+	child := Child{Node: c.Node, Action: m.action(c), Inputs: c.In, Options: options, Times: m.times(c), Retry: c.of.Retry}
+	if child.Action == nil {
+		child.Template = c.of.Template
 	}
-	if m.triesAgain(c) {
+	if triesAgain(child.Action) {
 		m.bound(&child, c)
 	}
 	m.name(&child, c)
@@ -369,20 +376,20 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 	m.steps.Create = append(m.steps.Create, child)
 }
 
-// bound sets the limits of an attempt of a call that this machine tries again: its own time, within that of all attempts.
+// bound sets the limits of an attempt of a call that this machine tries again: its own time, within that of all attempts. The time of an
+// attempt counts from its creation, that of all attempts from the creation of the first one.
 func (m *Machine) bound(child *Child, c *call) {
-	child.Retry, child.Delay = plan.Retry{}, c.of.Retry.Backoff.Before(c.Tries)
 	total, each := child.Times.Total, child.Times.Attempt
-	child.Times.Attempt, child.Times.Line = plan.Span{}, plan.Span{}
-	begins := m.at.Add(child.Delay)
-	if total.Time > 0 && c.Tries > 1 {
-		child.Deadline = c.First.Add(total.Time)
+	child.Retry, child.Times.Attempt, child.Times.Line = plan.Retry{}, plan.Span{}, plan.Span{}
+	if c.Tries == 1 {
+		child.Times.Total = total.Shorter(each)
+		return
 	}
-	switch {
-	case each.Time > 0 && (total.Time == 0 || begins.Add(each.Time).Before(c.First.Add(total.Time))):
-		child.Times.Total, child.Deadline = plan.Span{Set: true, Time: each.Time + child.Delay}, time.Time{}
-	case each.Set && !total.Set:
-		child.Times.Total = each // none
+	child.Times.Total, child.Begins = each, m.at.Add(c.of.Retry.Backoff.Before(c.Tries))
+	if total.Time > 0 {
+		child.Deadline = c.First.Add(total.Time)
+	} else if !each.Set {
+		child.Times.Total = total // none
 	}
 }
 
@@ -407,30 +414,48 @@ func (m *Machine) name(child *Child, c *call) {
 	}
 }
 
-// triesAgain reports whether this machine tries a call again, and not the queue: what follows a template must begin with new
-// children.
-func (m *Machine) triesAgain(c *call) bool {
-	x := m.plan.Templates[c.of.Template]
-	action := c.of.Action
-	if x != nil {
-		action = x.Action
+// action returns what a call does, nil if it follows a template.
+func (m *Machine) action(c *call) *plan.Action {
+	if x := m.plan.Templates[c.of.Template]; x != nil {
+		return x.Action
 	}
-	return action == nil || action.Type == plan.WorkflowCall
+	return c.of.Action
 }
 
-// again begins another attempt of a call if there is one.
-func (m *Machine) again(c *call, e End) bool {
-	retry := c.of.Retry
-	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !m.triesAgain(c) {
-		return false
-	}
-	if c.Tries == 1 && !e.Began.IsZero() {
-		c.First = e.Began
-	}
+// times returns the limits of a call. Those that are adaptive are made of what the tasks of its kind took.
+func (m *Machine) times(c *call) plan.Times {
 	times := c.of.Times
 	if x := m.plan.Templates[c.of.Template]; x != nil {
 		times = times.Over(x.Times)
 	}
+	if a := m.action(c); a != nil {
+		adaptive := times.Adapt.Of(time.Duration(m.took[a.Kind()]) * time.Millisecond)
+		for _, limit := range []*plan.Span{&times.Total, &times.Attempt} {
+			if limit.Adaptive {
+				limit.Time = adaptive
+			}
+		}
+	}
+	if c.Total > 0 {
+		times.Total.Time = c.Total
+	}
+	return times
+}
+
+// triesAgain reports whether a machine tries a call with an action again, and not the queue: what follows a template must begin with new
+// children.
+func triesAgain(a *plan.Action) bool { return a == nil || a.Type == plan.WorkflowCall }
+
+// again begins another attempt of a call if there is one.
+func (m *Machine) again(c *call, e End) bool {
+	retry := c.of.Retry
+	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !triesAgain(m.action(c)) {
+		return false
+	}
+	if c.Tries == 1 && !e.Began.IsZero() {
+		m.count(c, e)
+	}
+	times := m.times(c)
 	wanted := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
 	if retry.Expression != "" {
 		var err error
@@ -445,6 +470,17 @@ func (m *Machine) again(c *call, e End) bool {
 	}
 	m.dispatch(c, nil)
 	return true
+}
+
+// count makes the time of all attempts of a call begin with the first one, which has ended. An adaptive time is the one that this attempt
+// had, so that a reader of the run, who does not know what the machine was given, sees the same.
+func (m *Machine) count(c *call, first End) {
+	c.First = first.Began
+	times := m.times(c)
+	had := first.Until.Sub(first.Began)
+	if each := times.Attempt; times.Total.Adaptive && !first.Until.IsZero() && (each.Time == 0 || each.Adaptive || had < each.Time) {
+		c.Total = had
+	}
 }
 
 // callOf returns the call of a node.

@@ -128,6 +128,19 @@ func TestAnEchoThatSuspendsWaits(t *testing.T) {
 		"+a(suspend=true)", [2]string{"a Succeeded", "=Succeeded"})
 }
 
+// A leaf with which a run begins has the inputs of the run, as a leaf that a DAG calls has those of its node.
+func TestALeafWithWhichARunBeginsHasItsInputs(t *testing.T) {
+	leaf := func(executor, inputs string) string {
+		return `{"spec":{"entrypoint":"main","templates":[{"name":"main","executor":` + executor + `,"inputs":{"parameters":[` + inputs + `]}}]}}`
+	}
+	both := `{"name":"x"},{"name":"y","value":"{{ inputs.parameters.x + 1 }}"}`
+	play(t, leaf(`{"type":"x"}`, both), map[string]any{"x": 1}, "+main(x=1,y=2)", [2]string{"main Succeeded v=1", "=Succeeded(v=1)"})
+	play(t, leaf(`{"type":"echo"}`, both), map[string]any{"x": 1, "y": 3}, "=Succeeded(x=1,y=3)")
+	play(t, leaf(`{"type":"echo"}`, `{"name":"suspend","value":true}`), nil, "+main(suspend=true)", [2]string{"main Succeeded v=1", "=Succeeded(v=1)"})
+	play(t, leaf(`{"type":"workflow_call","workflow":"other"}`, both), map[string]any{"x": 1}, "+main(x=1,y=2)", [2]string{"main Succeeded", "=Succeeded"})
+	play(t, leaf(`{"type":"set","values":{"z":"{{ inputs.parameters.y }}"}}`, both), map[string]any{"x": 1}, "=Succeeded(z=2)")
+}
+
 // loopOf returns a definition whose only template is a loop.
 func loopOf(loop string) string {
 	return `{"spec":{"entrypoint":"main","templates":[{"name":"main","inputs":{"parameters":[{"name":"list","value":[1,2,3]}]},"loop":` + loop + `}]}}`

@@ -43,6 +43,14 @@ func (s Span) Over(other Span) Span {
 	return other
 }
 
+// Shorter returns the limit that ends first. A limit that is not set or is none ends nothing.
+func (s Span) Shorter(other Span) Span {
+	if s.Time == 0 && (other.Time > 0 || !s.Set) || other.Time > 0 && other.Time < s.Time {
+		return other
+	}
+	return s
+}
+
 // Hooks are the tasks that are enqueued when a run has ended. An empty kind is no hook.
 type Hooks struct {
 	Success, Failure, Timeout, Cancel Hook
