@@ -16,14 +16,15 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/curfew-dev/curfew/flow/internal/value"
 )
 
 // Limits of an expression.
 const (
 	maxSource = 4 << 10
 	maxNodes  = 300
-	maxCosts  = 20      // functions, sums and patterns, which take time for each byte of their operands
-	maxText   = 1 << 20 // bytes of the text that an expression yields
+	maxCosts  = 20 // functions, sums and patterns, which take time for each byte of their operands
 )
 
 // functions are the functions that an expression can call.
@@ -36,6 +37,9 @@ func settings() []expr.Option {
 	all := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false), expr.DisableAllBuiltins()}
 	for _, name := range functions {
 		all = append(all, expr.EnableBuiltin(name))
+	}
+	for name, own := range map[string]func(any) (any, error){"keys": keys, "values": members, "string": text} {
+		all = append(all, expr.Function(name, func(arguments ...any) (any, error) { return own(arguments[0]) }, new(func(any) any)))
 	}
 	return all
 }
@@ -81,8 +85,14 @@ func (e *Expression) Reads() [][]string { return e.reads }
 // String returns the source.
 func (e *Expression) String() string { return e.source }
 
-// Value evaluates the expression. A variable or a member that does not exist is nil.
-func (e *Expression) Value(variables map[string]any) (v any, err error) {
+// Value evaluates the expression. A variable or a member that does not exist is nil. The value is canonical.
+func (e *Expression) Value(variables map[string]any) (any, error) {
+	room := value.MaxBytes
+	return e.value(variables, &room)
+}
+
+// value evaluates the expression, and takes the bytes of what it yields from room.
+func (e *Expression) value(variables map[string]any, room *int) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%q cannot be evaluated: %v", clip(e.source), p)
@@ -92,8 +102,8 @@ func (e *Expression) Value(variables map[string]any) (v any, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q cannot be evaluated: %w", clip(e.source), plain(err))
 	}
-	if text, ok := v.(string); ok && len(text) > maxText {
-		return nil, fmt.Errorf("%q yields a text of %d bytes, the limit is %d", clip(e.source), len(text), maxText)
+	if v, err = value.Canonical(v, room); err != nil {
+		return nil, fmt.Errorf("%q cannot be evaluated: %w", clip(e.source), err)
 	}
 	return v, nil
 }
@@ -106,7 +116,7 @@ func (e *Expression) Condition(variables map[string]any) (bool, error) {
 	}
 	holds, ok := v.(bool)
 	if !ok {
-		return false, fmt.Errorf("%q yields %v, and must yield true or false", clip(e.source), v)
+		return false, fmt.Errorf("%q yields %s, and must yield true or false", clip(e.source), clip(fmt.Sprint(v)))
 	}
 	return holds, nil
 }
@@ -260,13 +270,14 @@ func refuse(at ast.Node, format string, args ...any) error {
 	return fmt.Errorf("at character %d: "+format, append([]any{at.Location().From + 1}, args...)...)
 }
 
-// plain returns an error of package expr in one line.
+// plain returns an error of package expr in one line, in words of definitions.
 func plain(err error) error {
 	var located *file.Error
+	text := err.Error()
 	if errors.As(err, &located) {
-		return fmt.Errorf("at character %d: %s", located.From+1, clip(located.Message))
+		text = fmt.Sprintf("at character %d: %s", located.From+1, clip(located.Message))
 	}
-	return errors.New(clip(err.Error()))
+	return errors.New(strings.ReplaceAll(clip(text), "value.Large", "a number of more than 64 bits"))
 }
 
 // clip returns the first line of a text, or the beginning of a long one.

@@ -4,18 +4,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/flow/internal/value"
 )
 
 // Template is a value with expressions in its texts: {{ inputs.parameters.name }}. A text that is one expression yields
 // the value of the expression; in a longer text each expression is replaced by its text.
 type Template struct {
-	value any // texts with expressions are *text
+	value any // texts with expressions are *mixed
 	reads [][]string
 }
 
-// text is a text with expressions between its parts: parts[0], expressions[0], parts[1], …
-type text struct {
+// mixed is a text with expressions between its parts: parts[0], expressions[0], parts[1], …
+type mixed struct {
 	parts       []string
 	expressions []*Expression
 }
@@ -55,8 +59,8 @@ func (t *Template) compile(path string, value any, variables []string) (any, err
 		return list, errors.Join(all...)
 	case map[string]any:
 		object, all := make(map[string]any, len(v)), []error(nil)
-		for name, item := range v {
-			compiled, err := t.compile(path+"."+name, item, variables)
+		for _, name := range slices.Sorted(maps.Keys(v)) { // the errors have an order
+			compiled, err := t.compile(path+"."+name, v[name], variables)
 			object[name], all = compiled, append(all, err)
 		}
 		return object, errors.Join(all...)
@@ -68,7 +72,7 @@ func (t *Template) compileText(source string, variables []string) (any, error) {
 	if !strings.Contains(source, "{{") {
 		return source, nil
 	}
-	x := &text{}
+	x := &mixed{}
 	rest := source
 	for {
 		before, after, found := strings.Cut(rest, "{{")
@@ -92,17 +96,26 @@ func (t *Template) compileText(source string, variables []string) (any, error) {
 // Reads returns what the expressions read, as Expression.Reads does.
 func (t *Template) Reads() [][]string { return t.reads }
 
-// Value returns the value with its expressions evaluated.
-func (t *Template) Value(variables map[string]any) (any, error) { return evaluate(t.value, variables) }
+// Value returns the value with its expressions evaluated. The errors are always the same for the same variables.
+func (t *Template) Value(variables map[string]any) (any, error) {
+	e := evaluation{variables, value.MaxBytes}
+	return e.value(t.value)
+}
 
-func evaluate(value any, variables map[string]any) (any, error) {
-	switch v := value.(type) {
-	case *text:
-		return v.evaluate(variables)
+// evaluation evaluates one template. Each text that it makes takes from the room that is left.
+type evaluation struct {
+	variables map[string]any
+	room      int
+}
+
+func (e *evaluation) value(v any) (any, error) {
+	switch v := v.(type) {
+	case *mixed:
+		return e.text(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			evaluated, err := evaluate(item, variables)
+			evaluated, err := e.value(item)
 			if err != nil {
 				return nil, err
 			}
@@ -111,8 +124,8 @@ func evaluate(value any, variables map[string]any) (any, error) {
 		return list, nil
 	case map[string]any:
 		object := make(map[string]any, len(v))
-		for name, item := range v {
-			evaluated, err := evaluate(item, variables)
+		for _, name := range slices.Sorted(maps.Keys(v)) { // so that the first error is always the same
+			evaluated, err := e.value(v[name])
 			if err != nil {
 				return nil, err
 			}
@@ -120,20 +133,23 @@ func evaluate(value any, variables map[string]any) (any, error) {
 		}
 		return object, nil
 	}
-	return value, nil
+	return value.Canonical(v, &e.room) // a text without expressions, a number, true, false or null
 }
 
-func (x *text) evaluate(variables map[string]any) (any, error) {
+func (e *evaluation) text(x *mixed) (any, error) {
 	if len(x.expressions) == 1 && x.parts[0] == "" && x.parts[1] == "" {
-		return x.expressions[0].Value(variables)
+		return x.expressions[0].value(e.variables, &e.room)
 	}
 	var b strings.Builder
 	for i, part := range x.parts {
+		if e.room -= len(part); e.room < 0 {
+			return nil, value.ErrTooLarge
+		}
 		b.WriteString(part)
 		if i == len(x.expressions) {
 			break
 		}
-		v, err := x.expressions[i].Value(variables)
+		v, err := x.expressions[i].value(e.variables, &e.room)
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +161,6 @@ func (x *text) evaluate(variables map[string]any) (any, error) {
 				return nil, fmt.Errorf("%q yields a value that is not JSON", clip(x.expressions[i].source))
 			}
 			b.WriteString(written)
-		}
-		if b.Len() > maxText {
-			return nil, fmt.Errorf("a text with expressions has more than %d bytes", maxText)
 		}
 	}
 	return b.String(), nil

@@ -1,5 +1,6 @@
-// Package value decodes JSON so that a number is the same wherever it comes from: a definition, the input of a run, the result of a
-// task, or the state of a checkpoint. A whole number is an int, and any other one is a float64.
+// Package value gives each value one form, wherever it comes from: a definition, the input of a run, the result of a task, an
+// expression, or the state of a checkpoint. A whole number is an int, and any other one a float64. A number that neither can hold is a
+// Large. So an expression computes the same before and after a checkpoint.
 package value
 
 import (
@@ -7,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 )
@@ -28,18 +30,44 @@ func Decode(text []byte, v any, strict bool) error {
 	return nil
 }
 
-// Number returns a number as expressions read it.
+// Number returns a number of JSON as expressions read it.
 func Number(n json.Number) any {
-	if !strings.ContainsAny(n.String(), ".eE") {
-		if i, err := n.Int64(); err == nil {
-			return int(i)
-		}
+	text := n.String()
+	if i, err := n.Int64(); err == nil {
+		return int(i)
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return n.String() // larger than any number
+		return Large{text} // beyond any float64
+	}
+	if !strings.ContainsAny(text, ".eE") && string(floatJSON(f)) != text {
+		return Large{text} // a float64 would be another number
+	}
+	return whole(f)
+}
+
+// Large is a whole number that has more than 64 bits, or a number that is too large for a float64. It is kept as it was written.
+// No expression can compute with it.
+type Large struct{ text string }
+
+// String returns the number as it was written.
+func (l Large) String() string { return l.text }
+
+// MarshalJSON returns the number as it was written.
+func (l Large) MarshalJSON() ([]byte, error) { return []byte(l.text), nil }
+
+// whole returns a float64 as an int if it is a whole number that an int can hold.
+func whole(f float64) any {
+	if f == math.Trunc(f) && f >= -(1<<63) && f < 1<<63 {
+		return int(f)
 	}
 	return f
+}
+
+// floatJSON returns a number as JSON has it.
+func floatJSON(f float64) []byte {
+	text, _ := json.Marshal(f) // it is finite
+	return text
 }
 
 var number = reflect.TypeFor[json.Number]()
