@@ -165,6 +165,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 func (r *run) prepare() {
 	r.machine.Check(checker(r.all.q, r.ID()))
 	r.machine.Took(r.took)
+	r.machine.Until(r)
 }
 
 // learn reads the figures of the kinds with adaptive times.
@@ -189,12 +190,18 @@ func readInput(payload []byte) (in input, err error) {
 
 // do creates and cancels children. It returns the end of the run if that follows.
 func (r *run) do(s machine.Steps) (*machine.End, error) {
+	if err := r.machine.Err(); err != nil {
+		return nil, err
+	}
 	for i := 0; i < len(s.Create) && s.End == nil; i++ {
 		more, err := r.create(&s.Create[i])
 		if err != nil {
 			return nil, err
 		}
 		s.Add(more)
+		if err := r.machine.Err(); err != nil {
+			return nil, err
+		}
 	}
 	if s.End != nil || len(s.Cancel) == 0 {
 		return s.End, nil // the children end with the run

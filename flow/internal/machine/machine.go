@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -93,6 +94,7 @@ type Machine struct {
 	watch Watch
 	check func(*Child) error
 	took  map[string]int64
+	until context.Context // nil: none
 }
 
 // due is the end of a call that the machine has performed itself, and that its body has not handled yet.
@@ -180,6 +182,18 @@ func (m *Machine) Check(check func(*Child) error) { m.check = check }
 // Took sets what 99.5 % of the tasks of kinds with adaptive times took at most, in ms. Set it before Begin, and after Restore.
 func (m *Machine) Took(took map[string]int64) { m.took = took }
 
+// Until makes the machine stop in the midst of a step when a context ends: nodes that take no time can be many. Then its steps are not
+// whole, Err returns why, and the machine is of no more use. Set it before Begin, and after Restore.
+func (m *Machine) Until(ctx context.Context) { m.until = ctx }
+
+// Err returns why the machine has stopped in the midst of a step, or nil.
+func (m *Machine) Err() error {
+	if m.until == nil {
+		return nil
+	}
+	return context.Cause(m.until)
+}
+
 // State returns what Restore needs.
 func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
 
@@ -256,7 +270,7 @@ func (m *Machine) Passed() Steps {
 
 // take handles the calls that have taken no time, and returns the steps.
 func (m *Machine) take() Steps {
-	for len(m.due) > 0 && !m.state.Over {
+	for len(m.due) > 0 && !m.state.Over && m.Err() == nil {
 		next := m.due[0]
 		m.due = m.due[1:]
 		m.body.ended(m, next.key, next.end)
@@ -307,6 +321,9 @@ func (m *Machine) variables() map[string]any {
 
 // start begins a call. The body gets its end with the key.
 func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
+	if m.Err() != nil {
+		return
+	}
 	if m.state.Made++; m.state.Made > m.plan.MaxNodes {
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("the run has made %d nodes, its limit", m.plan.MaxNodes)}) // not one more
 		return
