@@ -131,7 +131,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 			return steps, err
 		}
 		r.version, r.took, r.size = was.Version, was.Took, len(was.Machine)
-		if r.machine, err = machine.Restore(r.plan, was.Machine); err == nil {
+		if r.machine, err = machine.Restore(r.plan, in.Parameters, was.Machine); err == nil {
 			r.prepare()
 		}
 		return steps, err
@@ -235,15 +235,21 @@ func (r *run) wait() (steps machine.Steps, err error) {
 	return steps, nil
 }
 
+// checkpoint stores what the run remembers. A run that keeps too much for that can make the most waits, and then it ends: each wake
+// would replay all of them.
 func (r *run) checkpoint() error {
 	state, err := r.machine.State()
 	if err != nil {
 		return worker.Discard(err)
 	}
-	r.waits, r.size = 0, len(state)
-	if len(state) > r.all.q.MaxBytes()-reserve {
-		return nil // too large: the waits since the last checkpoint are replayed as long as the journal has room
+	r.size = len(state)
+	if limit := r.all.q.MaxBytes() - reserve; r.size > limit {
+		if r.waits <= most {
+			return nil // it may end soon, or drop what no node reads any more
+		}
+		return fmt.Errorf("the run keeps %d bytes of what its nodes have yielded, and the limit is %d: let them store what is large, and yield a name of it", r.size, limit)
 	}
+	r.waits = 0
 	return r.Checkpoint(remembered{r.version, r.took, state})
 }
 

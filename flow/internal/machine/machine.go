@@ -110,7 +110,7 @@ type Watch func(node, key, child string, e *End)
 // state is what a Machine must remember.
 type state struct {
 	Template string           `json:"template"`
-	Inputs   map[string]any   `json:"inputs,omitempty"`
+	Inputs   map[string]any   `json:"-"`               // the run has them
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
 	Made     int              `json:"made,omitempty"`    // calls so far
@@ -138,11 +138,18 @@ func New(d *plan.Definition, template string, inputs map[string]any) (*Machine, 
 	return from(d, &state{Template: template, Inputs: inputs, Calls: map[string]*call{}})
 }
 
-// Restore returns a machine with a state that State has returned.
-func Restore(d *plan.Definition, text []byte) (*Machine, error) {
+// Restore returns a machine with a state that State has returned, and with the inputs that New was given.
+func Restore(d *plan.Definition, inputs map[string]any, text []byte) (*Machine, error) {
 	s := &state{}
 	if err := value.Decode(text, s, false); err != nil {
 		return nil, fmt.Errorf("the state of the run cannot be read: %w", err)
+	}
+	s.Inputs = inputs
+	if x := d.Templates[s.Template]; x != nil && !s.Over { // Begin has set the values of those that are not given
+		var err error
+		if s.Inputs, err = withDefaults(x, inputs); err != nil {
+			return nil, err
+		}
 	}
 	if s.Calls == nil {
 		s.Calls = map[string]*call{}
@@ -200,7 +207,7 @@ func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
 // Begin begins at an instant.
 func (m *Machine) Begin(at time.Time) Steps {
 	m.at = at
-	if inputs, err := m.withDefaults(); err != nil {
+	if inputs, err := withDefaults(m.of, m.state.Inputs); err != nil {
 		m.end(End{Phase: Error, Msg: err.Error()})
 	} else {
 		m.state.Inputs = inputs
@@ -293,21 +300,21 @@ func (m *Machine) end(e End) {
 	m.state.Over, m.steps.End = true, &e
 }
 
-// withDefaults returns the inputs, with the values that the template has for those that are not given. A default can read the inputs
-// that are given, and those that are declared before it.
-func (m *Machine) withDefaults() (map[string]any, error) {
+// withDefaults returns inputs, with the values that a template has for those that are not given. A default can read the inputs that are
+// given, and those that are declared before it.
+func withDefaults(x *plan.Template, given map[string]any) (map[string]any, error) {
 	all := map[string]any{}
-	maps.Copy(all, m.state.Inputs)
-	for _, p := range m.of.Inputs {
+	maps.Copy(all, given)
+	for _, p := range x.Inputs {
 		if _, given := all[p.Name]; given {
 			continue
 		}
 		if p.Value == nil {
-			return nil, fmt.Errorf("the input %s of the template %s is missing", p.Name, m.of.Name)
+			return nil, fmt.Errorf("the input %s of the template %s is missing", p.Name, x.Name)
 		}
 		v, err := p.Value.Value(map[string]any{"inputs": map[string]any{"parameters": all}})
 		if err != nil {
-			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, m.of.Name, err)
+			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, x.Name, err)
 		}
 		all[p.Name] = v
 	}
@@ -355,8 +362,7 @@ func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[st
 	}
 	action = c.Action
 	if x := m.plan.Templates[c.Template]; x != nil && x.Action != nil {
-		inner := &Machine{plan: m.plan, of: x, state: &state{Inputs: inputs}}
-		if inputs, err = inner.withDefaults(); err != nil {
+		if inputs, err = withDefaults(x, inputs); err != nil {
 			return nil, nil, nil, err
 		}
 		action, variables = x.Action, map[string]any{"inputs": map[string]any{"parameters": inputs}}

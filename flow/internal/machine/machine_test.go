@@ -31,7 +31,7 @@ func play(t *testing.T, text string, inputs map[string]any, begin string, script
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = Restore(d, stored); err != nil {
+		if m, err = Restore(d, inputs, stored); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Second)
