@@ -224,7 +224,7 @@ func (m *Machine) Ended(child string, e End) Steps {
 	}
 	m.at = e.At
 	delete(m.state.Calls, child)
-	if !m.again(c, e) {
+	if !m.again(c, &e) {
 		m.ended(c.Node, c.Key, child, e)
 	}
 	return m.take()
@@ -469,14 +469,14 @@ func (m *Machine) times(c *call) plan.Times {
 // children.
 func triesAgain(a *plan.Action) bool { return a == nil || a.Type == plan.WorkflowCall }
 
-// again begins another attempt of a call if there is one.
-func (m *Machine) again(c *call, e End) bool {
+// again begins another attempt of a call if there is one. If an expression that cannot be evaluated decides, the end says why.
+func (m *Machine) again(c *call, e *End) bool {
 	retry := c.of.Retry
 	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !triesAgain(m.action(c)) {
 		return false
 	}
 	if c.Tries == 1 && !e.Began.IsZero() {
-		m.count(c, e)
+		m.count(c, *e)
 	}
 	times := m.times(c)
 	wanted := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
@@ -484,6 +484,7 @@ func (m *Machine) again(c *call, e End) bool {
 		var err error
 		wanted, err = retryexpr.Evaluate(c.of.Name, retry.Expression, retryexpr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
 		if err != nil {
+			e.Msg = e.Msg + "; " + err.Error()
 			return false
 		}
 	}
