@@ -188,7 +188,7 @@ func readInput(payload []byte) (in input, err error) {
 	return in, plan.CheckVersion(in.Version)
 }
 
-// do creates and cancels children. It returns the end of the run if that follows.
+// do creates children. It returns the end of the run if that follows.
 func (r *run) do(s machine.Steps) (*machine.End, error) {
 	if err := r.machine.Err(); err != nil {
 		return nil, err
@@ -203,15 +203,7 @@ func (r *run) do(s machine.Steps) (*machine.End, error) {
 			return nil, err
 		}
 	}
-	if s.End != nil || len(s.Cancel) == 0 {
-		return s.End, nil // the children end with the run
-	}
-	var futures []agentwait.Awaitable
-	for _, name := range s.Cancel {
-		futures = append(futures, agentwait.Child[[]byte](r.Agent, name))
-	}
-	_, err := agentwait.CancelAll(r.Agent, "No longer needed", futures...)
-	return nil, err
+	return s.End, nil // the children end with the run
 }
 
 // wait waits for the next ends, and returns what follows from them.

@@ -56,16 +56,16 @@ type Child struct {
 	Deadline time.Time  // that of all attempts
 }
 
-// Steps is what has to be done next.
+// Steps is what has to be done next. Nothing is cancelled one by one: siblings that a meeting no longer awaits continue, and all that is
+// under way ends with the run.
 type Steps struct {
 	Create []Child
-	Cancel []string
 	End    *End // the template has ended
 }
 
 // Add appends steps that follow these. The first end counts.
 func (s *Steps) Add(next Steps) {
-	s.Create, s.Cancel = append(s.Create, next.Create...), append(s.Cancel, next.Cancel...)
+	s.Create = append(s.Create, next.Create...)
 	if s.End == nil {
 		s.End = next.End
 	}
