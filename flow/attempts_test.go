@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +103,28 @@ func attempt(run string, n int) string {
 		return run + ".n"
 	}
 	return fmt.Sprintf("%s.n__r%d", run, n)
+}
+
+// The expression of a retry that cannot be evaluated ends a leaf, a wrapper and a call of a run, and each says the same of it.
+func TestARetryThatCannotBeEvaluatedSaysWhy(t *testing.T) {
+	for of, node := range map[string]string{"leaf": `"executor":{"type":"work"}`, "wrapper": `"template":"wrap"`, "run": `"executor":{"type":"workflow_call","workflow":"inner"}`} {
+		t.Run(of, func(t *testing.T) {
+			c := timed(t, `{"id":"inner","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"work"}}]}}`,
+				`{"id":"outer","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"n",`+node+`,"retry":{"limit":3,"expression":"tasks.n.outputs.parameters.n + 1 > 0"}}]}},
+				{"name":"wrap","task":{"template":"leaf"}},{"name":"leaf","executor":{"type":"work"}}]}}`)
+			run := c.Enqueue(queue.Task{Kind: "flow.outer"}).ID
+			c.Drain()
+			const want = "no; the retry expression cannot be evaluated, so there is no retry: at character "
+			if r := c.Get(run); r.Phase() != "Error" || !strings.HasPrefix(r.Error, "node n: Error: "+want) {
+				t.Errorf("the run is %s: %s", r.Phase(), r.Error)
+			}
+			seen, err := flow.Read(t.Context(), c.Queue, run, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := seen.Nodes[0]; n.Attempts != 1 || !strings.HasPrefix(n.Msg, want) {
+				t.Errorf("the node has made %d attempts: %s", n.Attempts, n.Msg)
+			}
+		})
+	}
 }

@@ -239,6 +239,9 @@ func endOf(r *queue.Record) machine.End {
 	case r.TimedOut && errors.As(err, &failed):
 		e.Phase = machine.Failed // a run whose definition says on_timeout: fail
 	}
+	if r.RetryError != "" {
+		e.Msg += "; " + r.RetryError
+	}
 	if r.Status != queue.Completed || len(r.Result) == 0 {
 		return e
 	}

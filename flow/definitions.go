@@ -169,13 +169,29 @@ func (e *unreadableError) Error() string {
 
 func (e *unreadableError) Unwrap() []error { return []error{e.err, worker.Release(again)} }
 
-// definitions reads definitions for runs. A version never changes, so it is read once.
+// definitions reads definitions for runs. A version never changes, so those that are used stay in memory.
 type definitions struct {
 	q *queue.Queue
 
 	mu    sync.Mutex
-	known map[[2]string]*plan.Definition // by id and version
+	known map[[2]string]*known // by id and version
+	bytes int                  // of the texts of those
+	uses  int
 }
+
+// known is a definition in memory.
+type known struct {
+	plan  *plan.Definition
+	bytes int
+	used  int // the number of its newest use
+}
+
+func newDefinitions(q *queue.Queue) *definitions {
+	return &definitions{q: q, known: map[[2]string]*known{}}
+}
+
+// mostBytes bounds the texts of the definitions that a worker keeps. What it reads of one takes some times as much.
+const mostBytes = 16 << 20
 
 // version returns the version that a run follows: the one that it was given, or the newest.
 func (d *definitions) version(ctx context.Context, id, version string) (string, error) {
@@ -192,11 +208,8 @@ func (d *definitions) version(ctx context.Context, id, version string) (string, 
 
 // read returns a definition.
 func (d *definitions) read(ctx context.Context, id, version string) (*plan.Definition, error) {
-	d.mu.Lock()
-	known := d.known[[2]string{id, version}]
-	d.mu.Unlock()
-	if known != nil {
-		return known, nil
+	if p := d.use(id, version); p != nil {
+		return p, nil
 	}
 	text, _, err := Get(ctx, d.q, id, version)
 	if err != nil {
@@ -212,6 +225,39 @@ func (d *definitions) keep(id, version string, text []byte) (*plan.Definition, e
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known[[2]string{id, version}] = read
+	at := [2]string{id, version}
+	if d.known[at] == nil {
+		d.bytes += len(text)
+		d.uses++
+		d.known[at] = &known{read, len(text), d.uses}
+		d.forget()
+	}
 	return read, nil
+}
+
+// use returns a definition that is in memory, or nil.
+func (d *definitions) use(id, version string) *plan.Definition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.known[[2]string{id, version}]
+	if k == nil {
+		return nil
+	}
+	d.uses++
+	k.used = d.uses
+	return k.plan
+}
+
+// forget drops the definitions that were not used for the longest time, until the rest is within the bound. One is always kept.
+func (d *definitions) forget() {
+	for d.bytes > mostBytes && len(d.known) > 1 {
+		var oldest [2]string
+		for at, k := range d.known {
+			if o := d.known[oldest]; o == nil || k.used < o.used {
+				oldest = at
+			}
+		}
+		d.bytes -= d.known[oldest].bytes
+		delete(d.known, oldest)
+	}
 }

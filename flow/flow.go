@@ -10,7 +10,6 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/httprequest"
-	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -27,7 +26,7 @@ func Register(w *worker.Worker) { RegisterWith(w, Config{}) }
 
 // RegisterWith is like Register, with a configuration.
 func RegisterWith(w *worker.Worker, c Config) {
-	d := &definitions{q: w.Queue(), known: map[[2]string]*plan.Definition{}}
+	d := newDefinitions(w.Queue())
 	agentwait.Handle(w, "flow.*", d.follow)
 	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly)))
 }

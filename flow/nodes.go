@@ -132,7 +132,7 @@ func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 		n.record = record
 		r.read(run, n, record)
 		if s.end != nil {
-			n.Phase = Phase(s.end.Phase) // what the run has made of it
+			n.Phase, n.Msg = Phase(s.end.Phase), s.end.Msg // what the run has made of it
 		}
 	}
 	n.Token = tokenOf(n.Phase)

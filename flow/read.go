@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
@@ -17,7 +16,8 @@ import (
 
 // Read returns a run, or a part of one, as it stands. It changes nothing. Nothing is stored for reading either: Read follows the
 // definition again with the records of the run's tasks, which it reads 250 in a call. So a run can change while it is read.
-// With deep, it reads the parts of the run and the runs that it has called, too.
+// With deep, it reads the parts of the run and the runs that it has called, too. A run that has more than 100,000 nodes, in sum, or whose
+// nodes take more than 10 s to compute again is not read: then Read returns [refusal.ErrInvalid].
 //
 // Read returns [refusal.ErrNotFound] if there is no such task, and [refusal.ErrInvalid] if it is not a run.
 //
@@ -28,7 +28,7 @@ func Read(ctx context.Context, q *queue.Queue, run string, deep bool) (*Run, err
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("read a run", "", err)
 	}
-	v := &viewer{q, &definitions{q: q, known: map[[2]string]*plan.Definition{}}, deep}
+	v := &viewer{q, newDefinitions(q), deep, newBudget()}
 	r, err := v.read(ctx, run)
 	return r, refusal.Failed("read a run", run, err)
 }
@@ -38,6 +38,8 @@ type viewer struct {
 	q    *queue.Queue
 	d    *definitions
 	deep bool
+
+	budget *budget
 }
 
 func (v *viewer) read(ctx context.Context, id string) (*Run, error) {
@@ -64,6 +66,7 @@ func (v *viewer) read(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.budget.nodes += len(seen.order)
 	r.template = seen.template
 	r.Nodes = seen.nodes(r)
 	if v.deep {
@@ -105,7 +108,7 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 		if d.Templates[name] == nil {
 			return nil, refusal.Invalid("template", "%s is not in version %s of %s", name, version, r.Flow)
 		}
-		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, took: in.Took, plan: d, template: d.Templates[name], children: c}
+		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, took: in.Took, plan: d, template: d.Templates[name], children: c, budget: v.budget}
 		if !begun {
 			return one, nil
 		}

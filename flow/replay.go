@@ -11,7 +11,6 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 // replay follows a run again, from its beginning, with the records of its children. Nothing is stored for it: a machine gives
@@ -31,6 +30,7 @@ type replay struct {
 	sights  map[string]*sight
 	end     *machine.End
 	context context.Context // of the reading
+	budget  *budget
 
 	waiting []*queue.Record // children that have ended and that the machine has not seen yet, by the instant of their end
 }
@@ -45,7 +45,9 @@ type sight struct {
 // follow replays the run. Children that ended because the run did are no news for the machine.
 func (r *replay) follow(ctx context.Context) (err error) {
 	r.context = ctx
+	r.budget.begin()
 	defer func() {
+		r.budget.stop()
 		if p := recover(); p != nil {
 			s, is := p.(stopped)
 			if !is {
@@ -102,7 +104,7 @@ func (r *replay) begun(ctx context.Context) (time.Time, error) {
 			first = append(first, c.Name)
 		}
 	}
-	if err := r.children.learn(ctx, first); err != nil {
+	if err := r.learn(ctx, first); err != nil {
 		return at, err
 	}
 	for _, name := range namesOf(steps) {
@@ -111,6 +113,13 @@ func (r *replay) begun(ctx context.Context) (time.Time, error) {
 		}
 	}
 	return at, nil
+}
+
+// learn reads children. The budget does not count how long that takes.
+func (r *replay) learn(ctx context.Context, names []string) error {
+	r.budget.stop()
+	defer r.budget.begin()
+	return r.children.learn(ctx, names)
 }
 
 // until returns the instant up to which limits of waits have passed.
@@ -134,7 +143,7 @@ func (r *replay) take(ctx context.Context, s machine.Steps) error {
 	if s.End != nil {
 		return nil // the run has created no more
 	}
-	if err := r.children.learn(ctx, namesOf(s)); err != nil {
+	if err := r.learn(ctx, namesOf(s)); err != nil {
 		return err
 	}
 	for _, name := range namesOf(s) {
@@ -165,9 +174,6 @@ func (r *replay) endedWithRun(child *queue.Record) bool {
 }
 
 func (r *replay) saw(node, key, child string, e *machine.End) {
-	if len(r.order) > mostNodes {
-		panic(stopped{refusal.Invalid("run", "%s has more than %d nodes, the limit of what is read: list its tasks by `curfew ls --agent`", r.run.ID, mostNodes)})
-	}
 	if r.context.Err() != nil {
 		panic(stopped{r.context.Err()})
 	}
@@ -177,15 +183,15 @@ func (r *replay) saw(node, key, child string, e *machine.End) {
 		r.sights[key] = s
 		r.order = append(r.order, s)
 	}
+	if err := r.budget.check(r.run.ID, len(r.order)); err != nil {
+		panic(stopped{err})
+	}
 	if e != nil {
 		s.end = e
 	} else if child != "" {
 		s.children = append(s.children, child)
 	}
 }
-
-// mostNodes is how many nodes of a run are read.
-const mostNodes = 100_000
 
 // stopped ends a replay within a step of the machine, which can be long: nodes that take no time have no other end.
 type stopped struct{ error }

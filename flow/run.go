@@ -131,7 +131,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 			return steps, err
 		}
 		r.version, r.took, r.size = was.Version, was.Took, len(was.Machine)
-		if r.machine, err = machine.Restore(r.plan, was.Machine); err == nil {
+		if r.machine, err = machine.Restore(r.plan, in.Parameters, was.Machine); err == nil {
 			r.prepare()
 		}
 		return steps, err
@@ -165,6 +165,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 func (r *run) prepare() {
 	r.machine.Check(checker(r.all.q, r.ID()))
 	r.machine.Took(r.took)
+	r.machine.Until(r)
 }
 
 // learn reads the figures of the kinds with adaptive times.
@@ -187,24 +188,22 @@ func readInput(payload []byte) (in input, err error) {
 	return in, plan.CheckVersion(in.Version)
 }
 
-// do creates and cancels children. It returns the end of the run if that follows.
+// do creates children. It returns the end of the run if that follows.
 func (r *run) do(s machine.Steps) (*machine.End, error) {
+	if err := r.machine.Err(); err != nil {
+		return nil, err
+	}
 	for i := 0; i < len(s.Create) && s.End == nil; i++ {
 		more, err := r.create(&s.Create[i])
 		if err != nil {
 			return nil, err
 		}
 		s.Add(more)
+		if err := r.machine.Err(); err != nil {
+			return nil, err
+		}
 	}
-	if s.End != nil || len(s.Cancel) == 0 {
-		return s.End, nil // the children end with the run
-	}
-	var futures []agentwait.Awaitable
-	for _, name := range s.Cancel {
-		futures = append(futures, agentwait.Child[[]byte](r.Agent, name))
-	}
-	_, err := agentwait.CancelAll(r.Agent, "No longer needed", futures...)
-	return nil, err
+	return s.End, nil // the children end with the run
 }
 
 // wait waits for the next ends, and returns what follows from them.
@@ -228,15 +227,21 @@ func (r *run) wait() (steps machine.Steps, err error) {
 	return steps, nil
 }
 
+// checkpoint stores what the run remembers. A run that keeps too much for that can make the most waits, and then it ends: each wake
+// would replay all of them.
 func (r *run) checkpoint() error {
 	state, err := r.machine.State()
 	if err != nil {
 		return worker.Discard(err)
 	}
-	r.waits, r.size = 0, len(state)
-	if len(state) > r.all.q.MaxBytes()-reserve {
-		return nil // too large: the waits since the last checkpoint are replayed as long as the journal has room
+	r.size = len(state)
+	if limit := r.all.q.MaxBytes() - reserve; r.size > limit {
+		if r.waits <= most {
+			return nil // it may end soon, or drop what no node reads any more
+		}
+		return fmt.Errorf("the run keeps %d bytes of what its nodes have yielded, and the limit is %d: let them store what is large, and yield a name of it", r.size, limit)
 	}
+	r.waits = 0
 	return r.Checkpoint(remembered{r.version, r.took, state})
 }
 

@@ -38,7 +38,7 @@ func follow(t *testing.T, d *plan.Definition, n, restored int) {
 	m.Begin(now)
 	end := func(i int, name string) Steps {
 		if i%restored == restored-1 {
-			if m, err = Restore(d, stateOf(t, m)); err != nil {
+			if m, err = Restore(d, nil, stateOf(t, m)); err != nil {
 				t.Fatal(err)
 			}
 		}

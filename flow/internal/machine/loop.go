@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // loop runs its body for each item of a list, or until an expression holds.
 type loop struct {
-	Items   []any `json:"items,omitempty"`
+	Items   []any `json:"-"`               // they follow from the inputs
 	Begun   int   `json:"begun,omitempty"` // rounds
 	Ended   int   `json:"ended,omitempty"`
 	Outputs []any `json:"outputs,omitempty"` // of the rounds of items, in their order
@@ -24,8 +25,11 @@ func newLoop(x *plan.Template, s *state) *loop {
 	if s.Loop == nil {
 		s.Loop = &loop{}
 	}
-	s.Loop.of = x.Loop
-	return s.Loop
+	l := s.Loop
+	if l.of = x.Loop; l.Begun > 0 && l.of.Items != nil {
+		l.Items, _ = l.evaluate(s.Inputs) // as begin did
+	}
+	return l
 }
 
 func (l *loop) begin(m *Machine) {
@@ -33,13 +37,10 @@ func (l *loop) begin(m *Machine) {
 		l.next(m)
 		return
 	}
-	v, err := l.of.Items.Value(m.variables())
-	items, ok := v.([]any)
+	items, err := l.evaluate(m.state.Inputs)
 	switch {
 	case err != nil:
-		m.end(End{Phase: Error, Msg: fmt.Sprintf("the items of the loop: %v", err)})
-	case !ok:
-		m.end(End{Phase: Error, Msg: "the items of the loop must be a list"})
+		m.end(End{Phase: Error, Msg: err.Error()})
 	case len(items) > l.of.Most:
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("the loop has %d items, and its limit is %d", len(items), l.of.Most)})
 	default:
@@ -49,6 +50,19 @@ func (l *loop) begin(m *Machine) {
 		}
 		l.finish(m)
 	}
+}
+
+// evaluate returns the items for some inputs.
+func (l *loop) evaluate(inputs map[string]any) ([]any, error) {
+	v, err := l.of.Items.Value(map[string]any{"inputs": map[string]any{"parameters": inputs}})
+	items, ok := v.([]any)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the items of the loop: %w", err)
+	case !ok:
+		return nil, errors.New("the items of the loop must be a list")
+	}
+	return items, nil
 }
 
 // next begins the next round, if there is one and the loop has not ended.

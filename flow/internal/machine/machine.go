@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -55,16 +56,16 @@ type Child struct {
 	Deadline time.Time  // that of all attempts
 }
 
-// Steps is what has to be done next.
+// Steps is what has to be done next. Nothing is cancelled one by one: siblings that a meeting no longer awaits continue, and all that is
+// under way ends with the run.
 type Steps struct {
 	Create []Child
-	Cancel []string
 	End    *End // the template has ended
 }
 
 // Add appends steps that follow these. The first end counts.
 func (s *Steps) Add(next Steps) {
-	s.Create, s.Cancel = append(s.Create, next.Create...), append(s.Cancel, next.Cancel...)
+	s.Create = append(s.Create, next.Create...)
 	if s.End == nil {
 		s.End = next.End
 	}
@@ -93,6 +94,7 @@ type Machine struct {
 	watch Watch
 	check func(*Child) error
 	took  map[string]int64
+	until context.Context // nil: none
 }
 
 // due is the end of a call that the machine has performed itself, and that its body has not handled yet.
@@ -108,7 +110,7 @@ type Watch func(node, key, child string, e *End)
 // state is what a Machine must remember.
 type state struct {
 	Template string           `json:"template"`
-	Inputs   map[string]any   `json:"inputs,omitempty"`
+	Inputs   map[string]any   `json:"-"`               // the run has them
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
 	Made     int              `json:"made,omitempty"`    // calls so far
@@ -136,11 +138,18 @@ func New(d *plan.Definition, template string, inputs map[string]any) (*Machine, 
 	return from(d, &state{Template: template, Inputs: inputs, Calls: map[string]*call{}})
 }
 
-// Restore returns a machine with a state that State has returned.
-func Restore(d *plan.Definition, text []byte) (*Machine, error) {
+// Restore returns a machine with a state that State has returned, and with the inputs that New was given.
+func Restore(d *plan.Definition, inputs map[string]any, text []byte) (*Machine, error) {
 	s := &state{}
 	if err := value.Decode(text, s, false); err != nil {
 		return nil, fmt.Errorf("the state of the run cannot be read: %w", err)
+	}
+	s.Inputs = inputs
+	if x := d.Templates[s.Template]; x != nil && !s.Over { // Begin has set the values of those that are not given
+		var err error
+		if s.Inputs, err = withDefaults(x, inputs); err != nil {
+			return nil, err
+		}
 	}
 	if s.Calls == nil {
 		s.Calls = map[string]*call{}
@@ -180,13 +189,25 @@ func (m *Machine) Check(check func(*Child) error) { m.check = check }
 // Took sets what 99.5 % of the tasks of kinds with adaptive times took at most, in ms. Set it before Begin, and after Restore.
 func (m *Machine) Took(took map[string]int64) { m.took = took }
 
+// Until makes the machine stop in the midst of a step when a context ends: nodes that take no time can be many. Then its steps are not
+// whole, Err returns why, and the machine is of no more use. Set it before Begin, and after Restore.
+func (m *Machine) Until(ctx context.Context) { m.until = ctx }
+
+// Err returns why the machine has stopped in the midst of a step, or nil.
+func (m *Machine) Err() error {
+	if m.until == nil {
+		return nil
+	}
+	return context.Cause(m.until)
+}
+
 // State returns what Restore needs.
 func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
 
 // Begin begins at an instant.
 func (m *Machine) Begin(at time.Time) Steps {
 	m.at = at
-	if inputs, err := m.withDefaults(); err != nil {
+	if inputs, err := withDefaults(m.of, m.state.Inputs); err != nil {
 		m.end(End{Phase: Error, Msg: err.Error()})
 	} else {
 		m.state.Inputs = inputs
@@ -203,7 +224,7 @@ func (m *Machine) Ended(child string, e End) Steps {
 	}
 	m.at = e.At
 	delete(m.state.Calls, child)
-	if !m.again(c, e) {
+	if !m.again(c, &e) {
 		m.ended(c.Node, c.Key, child, e)
 	}
 	return m.take()
@@ -256,7 +277,7 @@ func (m *Machine) Passed() Steps {
 
 // take handles the calls that have taken no time, and returns the steps.
 func (m *Machine) take() Steps {
-	for len(m.due) > 0 && !m.state.Over {
+	for len(m.due) > 0 && !m.state.Over && m.Err() == nil {
 		next := m.due[0]
 		m.due = m.due[1:]
 		m.body.ended(m, next.key, next.end)
@@ -279,21 +300,21 @@ func (m *Machine) end(e End) {
 	m.state.Over, m.steps.End = true, &e
 }
 
-// withDefaults returns the inputs, with the values that the template has for those that are not given. A default can read the inputs
-// that are given, and those that are declared before it.
-func (m *Machine) withDefaults() (map[string]any, error) {
+// withDefaults returns inputs, with the values that a template has for those that are not given. A default can read the inputs that are
+// given, and those that are declared before it.
+func withDefaults(x *plan.Template, given map[string]any) (map[string]any, error) {
 	all := map[string]any{}
-	maps.Copy(all, m.state.Inputs)
-	for _, p := range m.of.Inputs {
+	maps.Copy(all, given)
+	for _, p := range x.Inputs {
 		if _, given := all[p.Name]; given {
 			continue
 		}
 		if p.Value == nil {
-			return nil, fmt.Errorf("the input %s of the template %s is missing", p.Name, m.of.Name)
+			return nil, fmt.Errorf("the input %s of the template %s is missing", p.Name, x.Name)
 		}
 		v, err := p.Value.Value(map[string]any{"inputs": map[string]any{"parameters": all}})
 		if err != nil {
-			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, m.of.Name, err)
+			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, x.Name, err)
 		}
 		all[p.Name] = v
 	}
@@ -307,6 +328,9 @@ func (m *Machine) variables() map[string]any {
 
 // start begins a call. The body gets its end with the key.
 func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
+	if m.Err() != nil {
+		return
+	}
 	if m.state.Made++; m.state.Made > m.plan.MaxNodes {
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("the run has made %d nodes, its limit", m.plan.MaxNodes)}) // not one more
 		return
@@ -338,8 +362,7 @@ func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[st
 	}
 	action = c.Action
 	if x := m.plan.Templates[c.Template]; x != nil && x.Action != nil {
-		inner := &Machine{plan: m.plan, of: x, state: &state{Inputs: inputs}}
-		if inputs, err = inner.withDefaults(); err != nil {
+		if inputs, err = withDefaults(x, inputs); err != nil {
 			return nil, nil, nil, err
 		}
 		action, variables = x.Action, map[string]any{"inputs": map[string]any{"parameters": inputs}}
@@ -446,14 +469,14 @@ func (m *Machine) times(c *call) plan.Times {
 // children.
 func triesAgain(a *plan.Action) bool { return a == nil || a.Type == plan.WorkflowCall }
 
-// again begins another attempt of a call if there is one.
-func (m *Machine) again(c *call, e End) bool {
+// again begins another attempt of a call if there is one. If an expression that cannot be evaluated decides, the end says why.
+func (m *Machine) again(c *call, e *End) bool {
 	retry := c.of.Retry
 	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !triesAgain(m.action(c)) {
 		return false
 	}
 	if c.Tries == 1 && !e.Began.IsZero() {
-		m.count(c, e)
+		m.count(c, *e)
 	}
 	times := m.times(c)
 	wanted := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
@@ -461,6 +484,7 @@ func (m *Machine) again(c *call, e End) bool {
 		var err error
 		wanted, err = retryexpr.Evaluate(c.of.Name, retry.Expression, retryexpr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
 		if err != nil {
+			e.Msg = e.Msg + "; " + err.Error()
 			return false
 		}
 	}

@@ -31,7 +31,7 @@ func play(t *testing.T, text string, inputs map[string]any, begin string, script
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = Restore(d, stored); err != nil {
+		if m, err = Restore(d, inputs, stored); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Second)
@@ -47,7 +47,7 @@ func play(t *testing.T, text string, inputs map[string]any, begin string, script
 	}
 }
 
-// describe writes steps: "+a(x=1) +b -c =Succeeded(y=2)".
+// describe writes steps: "+a(x=1) +b =Succeeded(y=2)".
 func describe(s Steps) string {
 	var all []string
 	for _, c := range s.Create {
@@ -56,9 +56,6 @@ func describe(s Steps) string {
 			text += "until" + c.Deadline.Format(":05")
 		}
 		all = append(all, text)
-	}
-	for _, name := range s.Cancel {
-		all = append(all, "-"+name)
 	}
 	if e := s.End; e != nil {
 		all = append(all, "="+string(e.Phase)+values(e.Outputs)+withColon(e.Msg))
