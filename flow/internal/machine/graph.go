@@ -91,8 +91,8 @@ func (g *graph) key(node string, of int, b branch) string {
 // variables returns what expressions can read for a token. output is what its node has yielded, if it has ended.
 func (g *graph) variables(m *Machine, b branch, output any) map[string]any {
 	nodes := map[string]any{}
-	for name, e := range g.Nodes {
-		nodes[name] = e.variables()
+	for _, c := range g.of.Nodes {
+		nodes[c.Name] = g.Nodes[c.Name].variables()
 	}
 	all := m.variables()
 	all["state"], all["nodes"] = g.State, nodes

@@ -32,8 +32,8 @@ type End struct {
 	Phase   Phase          `json:"phase"`
 	Code    int            `json:"code,omitempty"`
 	Msg     string         `json:"msg,omitempty"`
-	Outputs map[string]any `json:"outputs,omitempty"` // outputs.parameters
-	Result  any            `json:"result,omitempty"`  // the whole result, if that is something else
+	Outputs map[string]any `json:"outputs,omitzero"` // outputs.parameters; an empty object is not nil
+	Result  any            `json:"result,omitempty"` // the whole result, if that is something else
 	At      time.Time      `json:"at,omitzero"`
 	Began   time.Time      `json:"-"` // when the task of a child was created
 }
@@ -106,7 +106,7 @@ type Watch func(node, key, child string, e *End)
 // state is what a Machine must remember.
 type state struct {
 	Template string           `json:"template"`
-	Inputs   map[string]any   `json:"inputs,omitempty"`
+	Inputs   map[string]any   `json:"inputs,omitzero"`
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
 	Made     int              `json:"made,omitempty"`    // calls so far
@@ -123,7 +123,7 @@ type call struct {
 	Node  string         `json:"node"`
 	Tries int            `json:"tries"`
 	First time.Time      `json:"first"` // when it was first dispatched
-	In    map[string]any `json:"in,omitempty"`
+	In    map[string]any `json:"in,omitzero"`
 
 	of *plan.Call
 }
@@ -275,6 +275,7 @@ func (m *Machine) end(e End) {
 func (m *Machine) withDefaults() (map[string]any, error) {
 	all := map[string]any{}
 	maps.Copy(all, m.state.Inputs)
+	given := len(all)
 	for _, p := range m.of.Inputs {
 		if _, given := all[p.Name]; given {
 			continue
@@ -288,7 +289,18 @@ func (m *Machine) withDefaults() (map[string]any, error) {
 		}
 		all[p.Name] = v
 	}
-	return all, nil
+	if len(all) == given {
+		return all, nil // checked by what has given them
+	}
+	return all, inputsFit(all)
+}
+
+// inputsFit refuses inputs that are too large together, although each one of them is not.
+func inputsFit(all map[string]any) error {
+	if err := value.Check(all); err != nil {
+		return fmt.Errorf("its inputs: %w", err)
+	}
+	return nil
 }
 
 // variables returns what expressions can read of the inputs.
@@ -323,6 +335,9 @@ func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[st
 		if inputs[p.Name], err = p.Value.Value(variables); err != nil {
 			return nil, nil, nil, fmt.Errorf("the input %s: %w", p.Name, err)
 		}
+	}
+	if err = inputsFit(inputs); err != nil {
+		return nil, nil, nil, err
 	}
 	action = c.Action
 	if x := m.plan.Templates[c.Template]; x != nil && x.Action != nil {
@@ -470,6 +485,9 @@ func inline(a *plan.Action, inputs map[string]any) bool {
 // yield returns the end of an action that takes no time.
 func yield(a *plan.Action, inputs, options map[string]any) End {
 	e := End{Phase: Succeeded, Outputs: inputs}
+	if suspend := inputs["suspend"]; a.Type == plan.Echo && suspend != nil && suspend != false {
+		return End{Phase: Error, Msg: `the input suspend of echo must be true or false: a text such as "true" is neither`}
+	}
 	if a.Type == plan.Set {
 		values, ok := options["values"].(map[string]any)
 		if !ok {
