@@ -29,7 +29,7 @@ func Register(w *worker.Worker) { RegisterWith(w, Config{}) }
 func RegisterWith(w *worker.Worker, c Config) {
 	d := &definitions{q: w.Queue(), known: map[[2]string]*plan.Definition{}}
 	agentwait.Handle(w, "flow.*", d.follow)
-	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly)))
+	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly, d.q.MaxBytes()-reserve)))
 }
 
 // request returns the handler of http_request.
