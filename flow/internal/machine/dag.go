@@ -118,9 +118,6 @@ func (d *dag) variables(m *Machine, names []string) map[string]any {
 	return all
 }
 
-// notEnded is what expressions read of a node that has not ended: all is nil. It is never changed.
-var notEnded = map[string]any{"phase": nil, "code": nil, "msg": nil, "outputs": map[string]any{"parameters": map[string]any(nil), "result": nil}}
-
 // variables returns an end as expressions read it. Of a nil end all is nil.
 func (e *End) variables() map[string]any {
 	if e == nil {

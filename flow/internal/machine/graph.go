@@ -91,11 +91,11 @@ func (g *graph) key(node string, of int, b branch) string {
 // variables returns what expressions can read for a token. output is what its node has yielded, if it has ended.
 func (g *graph) variables(m *Machine, b branch, output any) map[string]any {
 	nodes := map[string]any{}
-	for _, c := range g.of.Nodes {
-		nodes[c.Name] = g.Nodes[c.Name].variables()
+	for name, e := range g.Nodes {
+		nodes[name] = e.variables()
 	}
 	all := m.variables()
-	all["state"], all["nodes"] = g.State, nodes
+	all["state"], all["nodes"] = g.State, g.withNotEnded(nodes)
 	all["_branch"] = map[string]any{"index": b.Index, "item": b.Item, "output": output}
 	return all
 }
