@@ -175,7 +175,15 @@ func (m *Machine) Watch(watch Watch) { m.watch = watch }
 func (m *Machine) Check(check func(*Child) error) { m.check = check }
 
 // State returns what Restore needs.
-func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
+func (m *Machine) State() ([]byte, error) {
+	if !value.Fits(m.state, mostState) {
+		return nil, fmt.Errorf("the run keeps more than %d bytes of what its nodes have yielded: let them store what is large, and yield a name of it", mostState)
+	}
+	return json.Marshal(m.state)
+}
+
+// mostState bounds the bytes of a state. Values of many nodes can be one in memory, and are as many in the state.
+const mostState = 64 << 20
 
 // Begin begins at an instant.
 func (m *Machine) Begin(at time.Time) Steps {
@@ -267,6 +275,9 @@ func (m *Machine) end(e End) {
 		return
 	}
 	e.At = m.at
+	if e.Phase == Succeeded && !value.Fits(e.Outputs, mostState) {
+		e = End{Phase: Error, Msg: fmt.Sprintf("the outputs have more than %d bytes", mostState), At: m.at}
+	}
 	m.state.Over, m.steps.End = true, &e
 }
 

@@ -74,3 +74,29 @@ func TestNodesCannotMakeALargeValue(t *testing.T) {
 		t.Error("a node whose values have 2^40 bytes does not end with an error")
 	}
 }
+
+// Many nodes that pass one large value make no state that is larger than a worker's memory.
+func TestAStateIsBounded(t *testing.T) {
+	pass := ""
+	for i := range 200 {
+		pass += fmt.Sprintf(`{"name":"n%d","executor":{"type":"set","values":{"v":"{{ inputs.parameters.list }}"}}},`, i)
+	}
+	d, err := plan.Read([]byte(strings.Replace(loopOf(``), `"loop":`, `"dag":{"tasks":[`+pass+`{"name":"x","executor":{"type":"x"}}]}`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]bool{100 << 10: true, 1000 << 10: false} {
+		m, err := New(d, d.Entry, map[string]any{"list": strings.Repeat("x", size)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Begin(time.Now())
+		if state, err := m.State(); (err == nil) != want || err == nil && len(state) < 200*size || err != nil && !strings.Contains(err.Error(), "keeps more than 67108864 bytes") {
+			t.Errorf("200 values of %d bytes: a state of %d bytes, %v", size, len(state), err)
+		}
+		end := m.Ended("x", End{Phase: Succeeded, At: time.Now()}).End
+		if (end.Phase == Succeeded) != want || !want && end.Msg != "the outputs have more than 67108864 bytes" {
+			t.Errorf("200 values of %d bytes: the DAG is %s %.100s", size, end.Phase, end.Msg)
+		}
+	}
+}
