@@ -231,7 +231,7 @@ func durationOf(v any) (d time.Duration, err error) {
 
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {
-	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt, Began: r.CreatedAt, Until: r.Deadline}
+	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: strings.ToValidUTF8(r.Error, "\uFFFD"), At: r.CompletedAt, Began: r.CreatedAt, Until: r.Deadline}
 	var failed *queue.TaskFailedError
 	switch _, err := r.Outcome(); {
 	case e.Phase == machine.Error && e.Code == codeTimeout:

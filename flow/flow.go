@@ -28,7 +28,7 @@ func Register(w *worker.Worker) { RegisterWith(w, Config{}) }
 func RegisterWith(w *worker.Worker, c Config) {
 	d := newDefinitions(w.Queue())
 	agentwait.Handle(w, "flow.*", d.follow)
-	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly)))
+	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly, d.q.MaxBytes()-reserve)))
 }
 
 // request returns the handler of http_request.

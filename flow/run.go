@@ -69,7 +69,7 @@ const (
 	most     = 100
 	eachWait = 4 << 10 // bytes of state
 
-	reserve = 4 << 10 // bytes of what a checkpoint has beside the state
+	reserve = 4 << 10 // bytes of what a checkpoint or a result has beside its value
 )
 
 // stepVersion is the step in which a run fixes its version. Read finds it in the journal.

@@ -11,16 +11,19 @@ import (
 )
 
 // Client makes requests. Its connections are shared by all requests.
-type Client struct{ http *http.Client }
+type Client struct {
+	http *http.Client
+	most int // bytes of an answer
+}
 
 // refusedError is what the client refuses, whatever the server would answer.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
 
-// New returns a client. With publicOnly it connects to no address of a private network: definitions may come from people who
+// New returns a client that takes answers of up to so many bytes. With publicOnly it connects to no address of a private network: definitions may come from people who
 // must not reach the servers next to the worker.
-func New(publicOnly bool) *Client {
+func New(publicOnly bool, most int) *Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 10,
@@ -30,7 +33,7 @@ func New(publicOnly bool) *Client {
 		dialer.ControlContext = refusePrivate
 		transport.Proxy = nil // a proxy would connect to any address
 	}
-	return &Client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}}
+	return &Client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, most}
 }
 
 // refusePrivate is called with each address that a name has, just before the connection is made. So a name cannot be checked
@@ -49,7 +52,7 @@ func refusePrivate(_ context.Context, network, address string, _ syscall.RawConn
 // shared are blocks that are neither public nor private by their name: shared by carriers, for protocols and for examples, reserved, and those
 // in which an address of IPv4 can be written as one of IPv6.
 var shared = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16")
+	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10")
 
 func prefixes(all ...string) (list []netip.Prefix) {
 	for _, text := range all {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -24,7 +25,7 @@ type Request struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"` // GET, or POST with a body
 	Headers map[string]string `json:"headers,omitempty"`
-	Body    any               `json:"body,omitempty"` // a text, or a value that is sent as JSON
+	Body    json.RawMessage   `json:"body,omitempty"` // a text, or a value that is sent as it is written
 }
 
 // Response is what a node yields: outputs.parameters.
@@ -36,7 +37,6 @@ type Response struct {
 
 // The limits of a request.
 const (
-	maxAnswer    = 1 << 20 // bytes of a body
 	maxHeaders   = 64 << 10
 	maxRedirects = 10
 )
@@ -53,16 +53,24 @@ func (c *Client) Do(ctx context.Context, in Request) (*Response, error) {
 		return nil, failure(err)
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(c.most)+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the answer of %s broke off: %w", r.URL.Redacted(), err)
 	case answer.StatusCode >= 300:
 		return nil, refused(r, answer, body)
-	case len(body) > maxAnswer:
-		return nil, worker.Discard(fmt.Errorf("the answer of %s has more than %d bytes, the limit", r.URL.Redacted(), maxAnswer))
+	case len(body) > c.most:
+		return nil, worker.Discard(fmt.Errorf("the answer of %s has more than %d bytes, the limit", r.URL.Redacted(), c.most))
 	}
-	return &Response{answer.StatusCode, headersOf(answer), valueOf(answer, body)}, nil
+	out := &Response{answer.StatusCode, headersOf(answer), valueOf(answer, body)}
+	text, err := json.Marshal(out)
+	switch {
+	case err != nil:
+		return nil, worker.Discard(fmt.Errorf("the answer of %s cannot be a result: %w", r.URL.Redacted(), err))
+	case len(text) > c.most:
+		return nil, worker.Discard(fmt.Errorf("the answer of %s has %d bytes as JSON with its headers, the limit is %d", r.URL.Redacted(), len(text), c.most))
+	}
+	return out, nil
 }
 
 func newRequest(ctx context.Context, in Request) (*http.Request, error) {
@@ -82,7 +90,7 @@ func newRequest(ctx context.Context, in Request) (*http.Request, error) {
 	method := strings.ToUpper(in.Method)
 	if method == "" {
 		method = http.MethodGet
-		if in.Body != nil {
+		if body != nil {
 			method = http.MethodPost
 		}
 	}
@@ -115,18 +123,17 @@ func goodHeader(name, value string) bool {
 	return name != "" && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
-func bodyOf(v any) (body io.Reader, isJSON bool, err error) {
-	switch v := v.(type) {
-	case nil:
+// bodyOf returns a reader of a body, nil if there is none.
+func bodyOf(v json.RawMessage) (body io.Reader, isJSON bool, err error) {
+	switch {
+	case len(v) == 0, string(v) == "null":
 		return nil, false, nil
-	case string:
-		return strings.NewReader(v), false, nil
+	case v[0] != '"':
+		return bytes.NewReader(v), true, nil
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, false, fmt.Errorf("the body cannot be written as JSON: %w", err)
-	}
-	return bytes.NewReader(text), true, nil
+	var text string
+	err = json.Unmarshal(v, &text)
+	return strings.NewReader(text), false, err
 }
 
 // failure is the error of a request without an answer. What the client itself refuses is not tried again.
@@ -173,7 +180,7 @@ func headersOf(answer *http.Response) map[string]string {
 func valueOf(answer *http.Response, body []byte) (v any) {
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	kind = strings.TrimSpace(kind)
-	if (kind == "application/json" || strings.HasSuffix(kind, "+json")) && json.Unmarshal(body, &v) == nil {
+	if (kind == "application/json" || strings.HasSuffix(kind, "+json")) && value.Decode(body, &v, false) == nil {
 		return v
 	}
 	return strings.ToValidUTF8(string(body), "\uFFFD")

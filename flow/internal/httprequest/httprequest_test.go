@@ -2,10 +2,12 @@ package httprequest
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
+
+// most is how many bytes an answer can have.
+const most = 1 << 16
 
 // serve returns a server with the answers that the tests need.
 func serve(t *testing.T) string {
@@ -30,10 +35,20 @@ func serve(t *testing.T) string {
 		w.WriteHeader(codes[r.PathValue("code")])
 		io.WriteString(w, "the reason\nand more")
 	})
-	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxAnswer+1)) })
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, most+1)) })
 	mux.HandleFunc("/break", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		io.WriteString(w, "short")
+	})
+	mux.HandleFunc("/same", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Type", r.Header.Get("Content-Type"))
+		w.Header().Set("X-Method", r.Method)
+		io.Copy(w, r.Body)
+	})
+	mux.HandleFunc("/many/{bytes}", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.PathValue("bytes"))
+		io.WriteString(w, strings.Repeat(r.URL.Query().Get("of"), n))
 	})
 	mux.HandleFunc("/hang", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/circle", http.StatusFound) })
@@ -47,13 +62,13 @@ func serve(t *testing.T) string {
 }
 
 func TestAnAnswerIsAValue(t *testing.T) {
-	base, c := serve(t), New(false)
-	got, err := c.Do(t.Context(), Request{URL: base + "/echo?n=7", Headers: map[string]string{"X-Key": "k"}, Body: map[string]any{"a": 1}})
+	base, c := serve(t), New(false, most)
+	got, err := c.Do(t.Context(), Request{URL: base + "/echo?n=7", Headers: map[string]string{"X-Key": "k"}, Body: json.RawMessage(`{"a":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	object, _ := got.Body.(map[string]any)
-	if got.Status != 200 || object["method"] != "POST" || object["type"] != "application/json" || object["key"] != "k" || object["length"] != 7.0 || got.Headers["content-type"] == "" {
+	if got.Status != 200 || object["method"] != "POST" || object["type"] != "application/json" || object["key"] != "k" || object["length"] != 7 || got.Headers["content-type"] == "" {
 		t.Errorf("the answer is %+v", got)
 	}
 	got, err = c.Do(t.Context(), Request{URL: base + "/moved"})
@@ -62,9 +77,63 @@ func TestAnAnswerIsAValue(t *testing.T) {
 	}
 }
 
+// Numbers arrive as they were written, in a body and in an answer.
+func TestLargeNumbersStayTheSame(t *testing.T) {
+	base, c := serve(t), New(false, most)
+	for body, want := range map[string]string{
+		`{"id":1234567890123456789,"large":[18446744073709551615,123456789012345678901234567890],"f":2.5,"text":"<é>"}`: `{"f":2.5,"id":1234567890123456789,"large":[18446744073709551615,123456789012345678901234567890],"text":"\u003cé\u003e"}`,
+		`9007199254740993`: `9007199254740993`, `[1e400]`: `[1e400]`, `false`: `false`, `"\"quoted\""`: `"quoted"`, `"no JSON"`: `"no JSON"`, `null`: `""`, ``: `""`,
+	} {
+		var in Request
+		payload := `{"url":"` + base + `/same"`
+		if body != "" {
+			payload += `,"body":` + body
+		}
+		if err := json.Unmarshal([]byte(payload+"}"), &in); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Do(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(answer.Body)
+		if err != nil || string(got) != want {
+			t.Errorf("%s comes back as %s, want %s (%v)", body, got, want, err)
+		}
+		method, isJSON := "POST", "application/json"
+		if want == `""` {
+			method = "GET"
+		}
+		if strings.HasPrefix(want, `"`) {
+			isJSON = ""
+		}
+		if h := answer.Headers; h["x-method"] != method || h["x-type"] != isJSON {
+			t.Errorf("%s is sent with %s as %q", body, h["x-method"], h["x-type"])
+		}
+	}
+}
+
+// An answer fits in a result, with its headers and as JSON, or says that it does not.
+func TestAnAnswerFitsInAResult(t *testing.T) {
+	base, c := serve(t), New(false, most)
+	for path, want := range map[string]string{
+		"/many/65000?of=x": "", "/many/65536?of=x": "as JSON with its headers, the limit is 65536", "/many/30000?of=%22": "", "/many/40000?of=%22": "has 80", "/many/65537?of=x": "more than 65536 bytes",
+	} {
+		answer, err := c.Do(t.Context(), Request{URL: base + path})
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want) || worker.VerdictOf(err).Class != queue.ClassFailed):
+			t.Errorf("%s: %v", path, err)
+		case err == nil:
+			if text, err := json.Marshal(answer); err != nil || len(text) > most {
+				t.Errorf("%s: a result of %d bytes: %v", path, len(text), err)
+			}
+		}
+	}
+}
+
 // A status says whether another attempt makes sense.
 func TestTheStatusIsAVerdict(t *testing.T) {
-	base, c := serve(t), New(false)
+	base, c := serve(t), New(false, most)
 	for _, test := range []struct {
 		path  string
 		class queue.Class
@@ -78,7 +147,7 @@ func TestTheStatusIsAVerdict(t *testing.T) {
 		{"/status/429?after=7", queue.ClassError, 429, 7 * time.Second, "429 Too Many Requests"},
 		{"/status/500?after=soon", queue.ClassError, 500, 0, "500 Internal"},
 		{"/status/503", queue.ClassError, 503, 0, "503 Service"},
-		{"/large", queue.ClassFailed, 0, 0, "more than 1048576 bytes"},
+		{"/large", queue.ClassFailed, 0, 0, "more than 65536 bytes"},
 		{"/break", queue.ClassError, 0, 0, "broke off"},
 		{"/circle", queue.ClassFailed, 0, 0, "more than 10 times"},
 		{"/https", queue.ClassFailed, 0, 0, "which is not http"},
@@ -92,7 +161,7 @@ func TestTheStatusIsAVerdict(t *testing.T) {
 }
 
 func TestARequestThatCannotBeMadeIsRefused(t *testing.T) {
-	c := New(false)
+	c := New(false, most)
 	for _, test := range []struct {
 		in   Request
 		want string
@@ -101,7 +170,6 @@ func TestARequestThatCannotBeMadeIsRefused(t *testing.T) {
 		{Request{URL: "http://a b"}, "cannot be read"}, {Request{URL: "http://127.0.0.1:1/", Method: "G ET"}, "the method"},
 		{Request{URL: "http://127.0.0.1:1/", Headers: map[string]string{"a b": ""}}, "the header"},
 		{Request{URL: "http://127.0.0.1:1/", Headers: map[string]string{"a": "b\r\nc: d"}}, "the header"},
-		{Request{URL: "http://127.0.0.1:1/", Body: func() {}}, "as JSON"},
 	} {
 		_, err := c.Do(t.Context(), test.in)
 		if err == nil || worker.VerdictOf(err).Class != queue.ClassFailed || !strings.Contains(err.Error(), test.want) {
@@ -112,7 +180,7 @@ func TestARequestThatCannotBeMadeIsRefused(t *testing.T) {
 
 // No request outlives its context.
 func TestARequestEndsWithItsContext(t *testing.T) {
-	base, c := serve(t), New(false)
+	base, c := serve(t), New(false, most)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.Do(ctx, Request{URL: base + "/hang"}); err == nil || ctx.Err() == nil {
@@ -122,7 +190,7 @@ func TestARequestEndsWithItsContext(t *testing.T) {
 
 // A client for public addresses looks at the address that it connects to, whatever name it was given.
 func TestPrivateAddressesAreRefused(t *testing.T) {
-	base, c := serve(t), New(true)
+	base, c := serve(t), New(true, most)
 	for _, u := range []string{base + "/echo?n=1", strings.Replace(base, "127.0.0.1", "localhost", 1) + "/echo?n=1"} {
 		_, err := c.Do(t.Context(), Request{URL: u})
 		if err == nil || worker.VerdictOf(err).Class != queue.ClassFailed || !strings.Contains(err.Error(), "private network") {
@@ -131,7 +199,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	}
 	for address, want := range map[string]bool{
 		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.1.1": false, "0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false,
-		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "ff02::1": false,
+		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "ff02::1": false, "fec0::1": false, "feff::1": false,
 		"1.1.1.1": true, "172.32.0.1": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true,
 	} {
 		if got := public(netip.MustParseAddr(address)); got != want {

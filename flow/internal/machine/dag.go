@@ -127,17 +127,18 @@ func (d *dag) forget(node string) {
 func (d *dag) variables(m *Machine, names []string) map[string]any {
 	tasks := map[string]any{}
 	for _, name := range names {
-		if e := d.Ended[name]; e != nil {
-			tasks[name] = e.variables()
-		}
+		tasks[name] = d.Ended[name].variables()
 	}
 	all := m.variables()
 	all["tasks"] = tasks
 	return all
 }
 
-// variables returns an end as expressions read it.
+// variables returns an end as expressions read it. Of a nil end all is nil.
 func (e *End) variables() map[string]any {
+	if e == nil {
+		return notEnded
+	}
 	outputs := map[string]any{"parameters": e.Outputs, "result": e.yield()}
 	return map[string]any{"phase": string(e.Phase), "code": e.Code, "msg": e.Msg, "outputs": outputs}
 }

@@ -95,7 +95,7 @@ func (g *graph) variables(m *Machine, b branch, output any) map[string]any {
 		nodes[name] = e.variables()
 	}
 	all := m.variables()
-	all["state"], all["nodes"] = g.State, nodes
+	all["state"], all["nodes"] = g.State, g.withNotEnded(nodes)
 	all["_branch"] = map[string]any{"index": b.Index, "item": b.Item, "output": output}
 	return all
 }

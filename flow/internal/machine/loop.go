@@ -75,14 +75,10 @@ func (l *loop) next(m *Machine) {
 	m.start(l.of.Body, "round/"+strconv.Itoa(i), l.variables(m, i))
 }
 
-// variables returns what the expressions of a round can read. Before the first round has ended, last has no outputs.
+// variables returns what the expressions of a round can read. Before the first round has ended, all of last is nil.
 func (l *loop) variables(m *Machine, i int) map[string]any {
 	all := m.variables()
-	last := l.Last
-	if last == nil {
-		last = &End{}
-	}
-	all["index"], all["last"], all["item"] = i, last.variables(), nil
+	all["index"], all["last"], all["item"] = i, l.Last.variables(), nil
 	if l.of.Items != nil {
 		all["item"] = l.Items[i]
 	}

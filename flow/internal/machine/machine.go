@@ -33,8 +33,8 @@ type End struct {
 	Phase   Phase          `json:"phase"`
 	Code    int            `json:"code,omitempty"`
 	Msg     string         `json:"msg,omitempty"`
-	Outputs map[string]any `json:"outputs,omitempty"` // outputs.parameters
-	Result  any            `json:"result,omitempty"`  // the whole result, if that is something else
+	Outputs map[string]any `json:"outputs,omitzero"` // outputs.parameters; an empty object is not nil
+	Result  any            `json:"result,omitempty"` // the whole result, if that is something else
 	At      time.Time      `json:"at,omitzero"`
 	Began   time.Time      `json:"-"` // when the task of a child was created
 	Until   time.Time      `json:"-"` // its deadline, zero if it had none
@@ -128,7 +128,7 @@ type call struct {
 	Tries int            `json:"tries"`
 	First time.Time      `json:"first"`           // when it was first dispatched
 	Total time.Duration  `json:"total,omitempty"` // the adaptive time of all attempts, as the first one had it
-	In    map[string]any `json:"in,omitempty"`
+	In    map[string]any `json:"in,omitzero"`
 
 	of *plan.Call
 }
@@ -202,7 +202,15 @@ func (m *Machine) Err() error {
 }
 
 // State returns what Restore needs.
-func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
+func (m *Machine) State() ([]byte, error) {
+	if !value.Fits(m.state, mostState) {
+		return nil, fmt.Errorf("the run keeps more than %d bytes of what its nodes have yielded: let them store what is large, and yield a name of it", mostState)
+	}
+	return json.Marshal(m.state)
+}
+
+// mostState bounds the bytes of a state. Values of many nodes can be one in memory, and are as many in the state.
+const mostState = 64 << 20
 
 // Begin begins at an instant.
 func (m *Machine) Begin(at time.Time) Steps {
@@ -297,6 +305,9 @@ func (m *Machine) end(e End) {
 		e.Outputs, e.Result = map[string]any{"value": e.Result}, nil // a run yields an object
 	}
 	e.At = m.at
+	if e.Phase == Succeeded && !value.Fits(e.Outputs, mostState) {
+		e = End{Phase: Error, Msg: fmt.Sprintf("the outputs have more than %d bytes", mostState), At: m.at}
+	}
 	m.state.Over, m.steps.End = true, &e
 }
 
@@ -318,7 +329,18 @@ func withDefaults(x *plan.Template, given map[string]any) (map[string]any, error
 		}
 		all[p.Name] = v
 	}
-	return all, nil
+	if len(all) == len(given) {
+		return all, nil // checked by what has given them
+	}
+	return all, inputsFit(all)
+}
+
+// inputsFit refuses inputs that are too large together, although each one of them is not.
+func inputsFit(all map[string]any) error {
+	if err := value.Check(all); err != nil {
+		return fmt.Errorf("its inputs: %w", err)
+	}
+	return nil
 }
 
 // variables returns what expressions can read of the inputs.
@@ -359,6 +381,9 @@ func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[st
 		if inputs[p.Name], err = p.Value.Value(variables); err != nil {
 			return nil, nil, nil, fmt.Errorf("the input %s: %w", p.Name, err)
 		}
+	}
+	if err = inputsFit(inputs); err != nil {
+		return nil, nil, nil, err
 	}
 	action = c.Action
 	if x := m.plan.Templates[c.Template]; x != nil && x.Action != nil {
@@ -530,6 +555,9 @@ func inline(a *plan.Action, inputs map[string]any) bool {
 // yield returns the end of an action that takes no time.
 func yield(a *plan.Action, inputs, options map[string]any) End {
 	e := End{Phase: Succeeded, Outputs: inputs}
+	if suspend := inputs["suspend"]; a.Type == plan.Echo && suspend != nil && suspend != false {
+		return End{Phase: Error, Msg: `the input suspend of echo must be true or false: a text such as "true" is neither`}
+	}
 	if a.Type == plan.Set {
 		values, ok := options["values"].(map[string]any)
 		if !ok {
