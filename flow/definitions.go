@@ -186,16 +186,22 @@ func (d *definitions) version(ctx context.Context, id, version string) (string, 
 	if err != nil {
 		return "", err
 	}
-	_, _ = d.keep(id, found, text) // begin reads it next
+	if d.of(id, found) == nil {
+		_, _ = d.keep(id, found, text) // begin reads it next
+	}
 	return found, nil
+}
+
+// of returns a definition that was read before, nil if it was not.
+func (d *definitions) of(id, version string) *plan.Definition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known[[2]string{id, version}]
 }
 
 // read returns a definition.
 func (d *definitions) read(ctx context.Context, id, version string) (*plan.Definition, error) {
-	d.mu.Lock()
-	known := d.known[[2]string{id, version}]
-	d.mu.Unlock()
-	if known != nil {
+	if known := d.of(id, version); known != nil {
 		return known, nil
 	}
 	text, _, err := Get(ctx, d.q, id, version)
