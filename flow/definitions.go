@@ -27,8 +27,8 @@ type Stored struct {
 // under way follow it to their end. If the definition gives a version that is stored with another text, Put returns
 // [refusal.ErrConflict]. Without a version, Put counts: 1, 2, 3, unless the newest version has the same text.
 //
-// The time, on_timeout and the hooks of the newest version are the defaults of the runs, from now on. A run that a hook
-// began has no hooks.
+// The time, on_timeout and the hooks of a new version are defaults of the kind of the runs, from now on. Other defaults of the
+// kind stay, and a text that is stored already changes nothing. A run that a hook began has no hooks.
 func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	d, err := plan.Read(text)
 	if err != nil {
@@ -40,38 +40,56 @@ func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	if err := q.Ready(ctx); err != nil {
 		return Stored{}, refusal.Failed("put a flow", d.ID, err)
 	}
-	reply, err := q.Engine().Call(ctx, 0, "put_flow", d.ID, d.Version, text)
+	stored, number, err := put(ctx, q, 0, d, d.Version, text, "")
+	if err != nil || number == "0" {
+		return stored, refusal.Failed("put a flow", d.ID, err)
+	}
+	for p := range q.Partitions() {
+		if p == 0 {
+			continue
+		}
+		if _, _, err := put(ctx, q, p, d, stored.Version, nil, number); err != nil {
+			return stored, refusal.Failed("put a flow", d.ID, err)
+		}
+	}
+	return stored, nil
+}
+
+// put stores a definition in partition 0, or what it says of the kind of its runs in another partition. The number is that of the version,
+// "0" if it is not the newest.
+func put(ctx context.Context, q *queue.Queue, partition int, d *plan.Definition, version string, text []byte, number string) (Stored, string, error) {
+	reply, err := q.Engine().Call(ctx, partition, "put_flow", append([]any{d.ID, version, text, number}, kindDefaults(d)...)...)
 	words, err := engine.List(reply, err, 2)
 	if err != nil {
-		return Stored{}, refusal.Failed("put a flow", d.ID, err)
+		return Stored{}, "", err
 	}
 	switch version := engine.Text(words[1]); engine.Text(words[0]) {
 	case "OK":
-		stored := Stored{d.ID, version, engine.Text(words[2]) == "1"}
-		return stored, refusal.Failed("put a flow", d.ID, defineRuns(ctx, q, d, version))
+		return Stored{d.ID, version, engine.Text(words[2]) == "1"}, engine.Text(words[3]), nil
 	case "CONFLICT":
-		return Stored{}, refusal.Failed("put a flow", d.ID, said(refusal.ErrConflict, "version %s is stored with another text, and runs may follow it: give the definition another version", version))
+		return Stored{}, "", said(refusal.ErrConflict, "version %s is stored with another text, and runs may follow it: give the definition another version", version)
 	default:
-		return Stored{}, refusal.Failed("put a flow", d.ID, refusal.Invalid(version, "%s", engine.Text(words[2])))
+		return Stored{}, "", refusal.Invalid(version, "%s", engine.Text(words[2]))
 	}
 }
 
-// defineRuns makes the defaults of the runs of a definition, if its version is the newest.
-func defineRuns(ctx context.Context, q *queue.Queue, d *plan.Definition, version string) error {
-	versions, err := versionsOf(ctx, q, d.ID)
-	if err != nil || len(versions) == 0 || versions[len(versions)-1] != version {
-		return err
+// kindDefaults returns what a definition says of the kind of its runs, as name, value, ….
+func kindDefaults(d *plan.Definition) (all []any) {
+	if d.Timeout.Time > 0 {
+		all = append(all, "timeout_ms", d.Timeout.Time.Milliseconds())
 	}
-	return q.DefineKind(ctx, kindOf(d.ID), defaultsOf(d))
-}
-
-// defaultsOf returns the defaults of the kind of a definition's runs.
-func defaultsOf(d *plan.Definition) queue.Defaults {
-	defaults := queue.Defaults{Timeout: d.Timeout.Time, Hooks: hooksOf(&d.Hooks)}
 	if d.Fails {
-		defaults.OnDeadline = queue.DeadlineFail
+		all = append(all, "on_deadline", string(queue.DeadlineFail))
 	}
-	return defaults
+	for _, hook := range []struct {
+		field string
+		plan.Hook
+	}{{"hook_success", d.Hooks.Success}, {"hook_failure", d.Hooks.Failure}, {"hook_timeout", d.Hooks.Timeout}, {"hook_cancel", d.Hooks.Cancel}} {
+		if hook.Kind != "" {
+			all = append(all, hook.field, strings.TrimSpace(hook.Kind+" "+hook.Queue))
+		}
+	}
+	return all
 }
 
 // Check reads a definition, in JSON or YAML, and stores nothing. Its error is nil, or [Faults]: all that is wrong.
@@ -202,7 +220,9 @@ func (d *definitions) version(ctx context.Context, id, version string) (string, 
 	if err != nil {
 		return "", err
 	}
-	_, _ = d.keep(id, found, text) // begin reads it next
+	if d.use(id, found) == nil {
+		_, _ = d.keep(id, found, text) // begin reads it next
+	}
 	return found, nil
 }
 

@@ -1,19 +1,24 @@
--- put_flow stores a version of the definition of a flow. A version that is stored never changes, since runs follow it.
+-- put_flow stores a version of the definition of a flow, and what it says of the kind of its runs. A version that is stored
+-- never changes, since runs follow it. Partition 0 is called first. The others only have the defaults of the kind.
 --
 -- ARGV[1]  id of the definition
 -- ARGV[2]  version; empty: that of the newest one if its text is the same, otherwise the next number
--- ARGV[3]  text, up to 1 MiB
+-- ARGV[3]  text, up to 1 MiB; of a partition other than 0: empty
+-- ARGV[4]  empty; of a partition other than 0: the number that partition 0 returned
+-- ARGV[5…] name, value, …: defaults of the kind (call/define.lua). Only the newest version gives them, once
 --
--- Returns  {"OK", version, "1"}       it is stored, and is the newest
---          {"OK", version, "0"}       it was stored before, with the same text
---          {"CONFLICT", version}      the version exists with another text: nothing was changed
---          {"INVALID", field, why}    nothing was changed
+-- Returns  {"OK", version, "1", number}   it is stored, and is the newest
+--          {"OK", version, "0", number}   it was stored before, with the same text; the number is 0 if it is not the newest
+--          {"CONFLICT", version}          the version exists with another text: nothing was changed
+--          {"INVALID", field, why}        nothing was changed
 -- Flags
 --
 -- @use check/digits
+-- @use check/flow_defaults
 -- @use check/flow_names
 -- @use store/answer
 -- @use store/begin
+-- @use store/kind_of_flow
 -- @use store/later
 -- @use store/read_root
 -- @use store/unit
@@ -21,45 +26,64 @@
 -- most is how many versions a definition can have.
 local most = 10000
 
--- next_version returns the number that follows the greatest version which is a number.
+-- next_version returns the number that follows the greatest version which is a number; nil: it would be too long.
 local function next_version(versions)
   local greatest = 0
   for version in string.gmatch(versions, "%S+") do
-    if digits(version) and #version < 10 then
+    if digits(version) then
       greatest = math.max(greatest, tonumber(version))
     end
   end
-  return string.format("%d", greatest + 1)
+  return greatest < 999999999999999 and string.format("%.0f", greatest + 1) or nil
 end
 
-local function put(tx, id, version, text)
-  local key = tx.key.flow .. id
-  local versions = redis.call("HGET", tx.key.flows, id) or ""
-  local newest = string.match(versions, "%S+$")
+local function put(tx, id, version, text, given)
+  local key, versions = tx.key.flow .. id, redis.call("HGET", tx.key.flows, id) or ""
+  local newest, count = string.match(versions, "%S+$"), redis.call("HLEN", key)
   if version == "" and newest and redis.call("HGET", key, newest) == text then
-    return {"OK", newest, "0"}
+    return {"OK", newest, "0", tostring(count)}
   elseif version == "" then
     version = next_version(versions)
   end
-  local there = redis.call("HGET", key, version)
+  local there = version and redis.call("HGET", key, version)
   if there then
-    return there == text and {"OK", version, "0"} or {"CONFLICT", version}
-  elseif redis.call("HLEN", key) >= most then
+    return there == text and {"OK", version, "0", version == newest and tostring(count) or "0"} or {"CONFLICT", version}
+  elseif not version then
+    return {"INVALID", "version", "must be given: no number of up to 15 digits follows the newest one"}
+  elseif count >= most then
     return {"INVALID", "version", "cannot be added: the definition has " .. most .. " versions, so give it a new id"}
+  end
+  local field, why = kind_of_flow(tx, id, count + 1, given)
+  if field then
+    return {"INVALID", field, why}
   end
   later.before(tx, "HSET", key, version, text)
   later.after(tx, "HSET", tx.key.flows, id, (newest and versions .. " " or "") .. version)
-  return {"OK", version, "1"}
+  return {"OK", version, "1", tostring(count + 1)}
+end
+
+-- follow gives a partition other than 0 the defaults of the kind.
+local function follow(tx, id, version, number, given)
+  local field, why = kind_of_flow(tx, id, number, given)
+  return field and {"INVALID", field, why} or {"OK", version, "0", tostring(number)}
 end
 
 local function put_flow(keys, argv)
-  local id, version, text = argv[1], argv[2], argv[3] or ""
-  local field, why = flow_names(id, version)
+  local id, version, text, number = argv[1], argv[2], argv[3] or "", argv[4] or ""
+  local field, why, given = flow_names(id, version)
+  if not field then
+    given, field, why = flow_defaults(argv, 5)
+  end
   if field then
     return {"INVALID", field, why}
-  elseif #text > 1048576 or text == "" then
+  elseif number ~= "" and not digits(number) then
+    return {"INVALID", "number", "must be that of the version in partition 0"}
+  elseif number == "" and (#text > 1048576 or text == "") then
     return {"INVALID", "definition", "must have 1 to 1048576 bytes, and has " .. #text}
   end
   local tx = read_root(begin(keys[1]))
-  return answer(tx, unit(tx, put, id, version, text))
+  if number ~= "" then
+    return answer(tx, unit(tx, follow, id, version, tonumber(number), given))
+  end
+  return answer(tx, unit(tx, put, id, version, text, given))
 end

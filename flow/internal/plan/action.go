@@ -132,7 +132,9 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 		o.nodeName("signal")
 		fallthrough
 	default:
-		a.Options = r.template(&tree{path: o.t.path, line: o.t.line, value: all}, variables)
+		options := *o.t
+		options.value = all
+		a.Options = r.template(&options, variables)
 	}
 	return a
 }

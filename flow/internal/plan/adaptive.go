@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // usualFactor is the factor of an adaptive time that gives none.
@@ -47,11 +45,8 @@ func (r *reader) adapt(of *object, times *Times) (a Adapt) {
 func (d *Definition) AdaptiveKinds() []string {
 	kinds := map[string]bool{}
 	for _, x := range d.Templates {
-		for _, c := range x.all() {
-			times, action := c.Times, c.Action
-			if called := d.Templates[c.Template]; called != nil {
-				times, action = times.Over(called.Times), called.Action
-			}
+		for _, c := range x.Calls() {
+			times, action := d.Times(c), d.Action(c)
 			if action != nil && (times.Total.Adaptive || times.Attempt.Adaptive) {
 				kinds[action.Kind()] = true
 			}
@@ -60,27 +55,9 @@ func (d *Definition) AdaptiveKinds() []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// all returns the calls of a template.
-func (x *Template) all() []*Call {
-	switch {
-	case x.DAG != nil:
-		return x.DAG.Nodes
-	case x.Graph != nil:
-		return x.Graph.Nodes
-	case x.Loop != nil && x.Loop.Body != nil:
-		return []*Call{x.Loop.Body}
-	case x.Wraps != nil:
-		return []*Call{x.Wraps}
-	}
-	return []*Call{{Name: x.Name, Action: x.Action, Times: x.Times}}
-}
-
 // checkAdaptive checks that there are figures for an adaptive time: only tasks that workers run have them.
-func (r *reader) checkAdaptive(c *Call, called *Template) {
-	times, action := c.Times, c.Action
-	if called != nil {
-		times, action = times.Over(called.Times), called.Action
-	}
+func (r *reader) checkAdaptive(c *Call) {
+	times, action := r.d.Times(c), r.d.Action(c)
 	if !times.Total.Adaptive && !times.Attempt.Adaptive {
 		return
 	}
@@ -115,7 +92,7 @@ func (o *object) preset(t *tree, name string) Span {
 		known = append(known, p.Name)
 	}
 	advice := "there is " + strings.Join(known, ", ")
-	if near := names.Nearest(name, known); near != "" {
+	if near := o.r.nearest(name, known); near != "" {
 		advice = "did you mean " + near + "?"
 	}
 	o.r.at(t, "there is no preset %q: %s", clip(name), advice)

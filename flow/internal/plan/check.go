@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,49 +18,67 @@ const maxNodes = 100_000
 
 // unknown is the fault of a name that nothing has.
 func (r *reader) unknown(t *tree, what, name string, known []string) {
+	r.at(t, "%s", r.noSuch(what, name, known))
+}
+
+// noSuch says that nothing has a name, and what may have been meant.
+func (r *reader) noSuch(what, name string, known []string) string {
 	advice := ""
-	if near := names.Nearest(name, known); near != "" && len(name) > 2 {
+	if near := r.nearest(name, known); near != "" && len(name) > 2 {
 		advice = ": did you mean " + near + "?"
 	} else if len(known) > 0 && len(known) <= 20 {
-		advice = ": there is " + strings.Join(known, ", ")
+		advice = ": there is " + strings.Join(each(known), ", ")
 	}
-	r.at(t, "there is no %s %q%s", what, clip(name), advice)
+	return fmt.Sprintf("there is no %s %q%s", what, clip(name), advice)
+}
+
+// each returns names, each once, without empty ones.
+func each(names []string) (all []string) {
+	for _, name := range names {
+		if name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// mostCompared is how many names are compared to find what was meant in a definition: each takes microseconds.
+const mostCompared = 20_000
+
+// nearest returns the name that was meant, "" if none is near.
+func (r *reader) nearest(name string, known []string) string {
+	if r.compared += len(known); r.compared > mostCompared {
+		return ""
+	}
+	return names.Nearest(name, known)
 }
 
 // field returns where a field of a part of the plan is in the file, or the part itself.
 func (r *reader) field(of any, name string) *tree {
 	t := r.places[of]
-	if members, ok := t.value.([]member); ok {
-		for _, m := range members {
-			if m.name == name {
-				return m.value
-			}
-		}
-	}
-	return t
+	return cmp.Or(t.member(name), t)
 }
 
 // check finds what is wrong with a plan as a whole: names that nothing has, and what never ends.
 func (r *reader) check() {
 	d := r.d
+	r.templates = slices.Sorted(maps.Keys(d.Templates))
 	if entry := d.Templates[d.Entry]; entry != nil {
 		entry.inherit(d.Inputs)
 		d.boundBy(entry)
 	} else if d.Entry != "" {
-		r.unknown(r.entry, "template", d.Entry, r.templates())
+		r.unknown(r.entry, "template", d.Entry, r.templates)
 	}
 	n := 0
-	for _, name := range r.templates() {
-		x := d.Templates[name]
-		n += r.checkTemplate(x)
+	for _, name := range r.templates {
+		n += r.checkTemplate(d.Templates[name])
 	}
 	if n > maxNodes {
-		r.faults = append(r.faults, Fault{Line: 1, Text: "has more than 100000 nodes"})
+		r.at(&tree{line: 1}, "has more than 100000 nodes")
 	}
 	r.checkRecursion()
+	r.checkItself()
 }
-
-func (r *reader) templates() []string { return slices.Sorted(maps.Keys(r.d.Templates)) }
 
 // checkTemplate checks one template. It returns how many nodes it has.
 func (r *reader) checkTemplate(x *Template) int {
@@ -69,34 +89,31 @@ func (r *reader) checkTemplate(x *Template) int {
 		return len(x.DAG.Nodes)
 	case x.Loop != nil:
 		if x.Loop.Body != nil {
-			r.checkCall(x, x.Loop.Body)
+			r.checkCall(x.Loop.Body)
 			r.checkLoop(x)
 		}
 		return 1
 	case x.Wraps != nil:
-		r.checkCall(x, x.Wraps)
+		r.checkCall(x.Wraps)
 		return 1
 	case x.Graph != nil:
 		r.checkGraph(x)
 		return len(x.Graph.Nodes)
 	case x.Action != nil:
-		r.checkReads(x, r.places[x.Action], x.Action.Options, nil)
+		r.checkReads(x, x.Action.Options, nil)
 	}
 	return 1
 }
 
 // checkCall checks a call by itself: what it calls, its inputs, its limits and its retries.
-func (r *reader) checkCall(of *Template, c *Call) {
+func (r *reader) checkCall(c *Call) {
 	called := r.d.Templates[c.Template]
 	switch {
 	case c.Template == "":
 	case called == nil:
-		r.unknown(r.field(c, "template"), "template", c.Template, r.templates())
+		r.unknown(r.field(c, "template"), "template", c.Template, r.templates)
 	default:
 		r.checkInputs(c, called)
-	}
-	if a := c.Action; of.Graph == nil && a != nil && a.Type == WorkflowCall && a.Flow == r.d.ID && a.Flow != "" {
-		r.at(r.places[a], "each run calls %s itself, without end", a.Flow)
 	}
 	container := called != nil && called.Container()
 	if container && c.Retry.Limit > 0 {
@@ -108,17 +125,14 @@ func (r *reader) checkCall(of *Template, c *Call) {
 	if c.Times.Retries && c.Retry.Limit == 0 {
 		r.at(r.field(c, "on_timeout"), "is retry, and there is no limit: give retry with a limit")
 	}
-	r.checkRetry(c, called)
-	r.checkAdaptive(c, called)
-	r.checkNobody(c, called)
+	r.checkRetry(c)
+	r.checkAdaptive(c)
+	r.checkNobody(c)
 }
 
 // checkNobody checks a call of what no worker runs: it has no attempts, and never stands in line.
-func (r *reader) checkNobody(c *Call, called *Template) {
-	action := c.Action
-	if called != nil {
-		action = called.Action
-	}
+func (r *reader) checkNobody(c *Call) {
+	action := r.d.Action(c)
 	if action == nil || action.Type == "" || action.Kind() != "" {
 		return
 	}
@@ -131,6 +145,10 @@ func (r *reader) checkNobody(c *Call, called *Template) {
 
 // checkDefaults checks that the default of an input reads only what is known by then: inputs that are given, or declared before it.
 func (r *reader) checkDefaults(x *Template) {
+	declared := map[string]int{}
+	for i, p := range x.Inputs {
+		declared[p.Name] = i
+	}
 	for i, p := range x.Inputs {
 		if p.Value == nil {
 			continue
@@ -139,17 +157,15 @@ func (r *reader) checkDefaults(x *Template) {
 			if path[0] != "inputs" || len(path) < 3 {
 				continue
 			}
-			for _, later := range x.Inputs[i:] {
-				if later.Name == path[2] && later.Value != nil {
-					r.at(r.places[x], "the default of the input %s reads %s, which has a default of its own and is not declared before it", p.Name, later.Name)
-				}
+			if later, known := declared[path[2]]; known && later >= i && x.Inputs[later].Value != nil {
+				r.at(r.places[x], "the default of the input %s reads %s, which has a default of its own and is not declared before it", p.Name, path[2])
 			}
 		}
 	}
 }
 
 // checkRetry checks the expression of a retry. It names the node; the task of the node knows its kind.
-func (r *reader) checkRetry(c *Call, called *Template) {
+func (r *reader) checkRetry(c *Call) {
 	if c.Retry.Expression == "" {
 		return
 	}
@@ -157,12 +173,9 @@ func (r *reader) checkRetry(c *Call, called *Template) {
 	if c.Times.Said && r.field(c, "on_timeout") != r.places[c] {
 		r.at(r.field(c, "on_timeout"), "cannot be beside a retry with an expression: the expression decides about timeouts too")
 	}
-	t = &tree{path: below(t.path, "expression"), line: t.line}
+	t = cmp.Or(t.member("expression"), t)
 	err := retryexpr.Check(c.Name, c.Retry.Expression)
-	action := c.Action
-	if called != nil {
-		action = called.Action
-	}
+	action := r.d.Action(c)
 	if err == nil && action != nil && action.Kind() != "" {
 		err = retryexpr.Check(action.Kind(), retryexpr.Rename(c.Name, action.Kind(), c.Retry.Expression))
 	}
@@ -216,111 +229,111 @@ func (d *Definition) CheckInputs(given map[string]any) error {
 
 // checkInputs compares what a call gives with what a template takes.
 func (r *reader) checkInputs(c *Call, called *Template) {
-	var takes []string
-	for _, p := range called.Inputs {
-		takes = append(takes, p.Name)
-		if p.Value == nil && !slices.ContainsFunc(c.Inputs, func(q Parameter) bool { return q.Name == p.Name }) {
-			r.at(r.places[c], "the template %s needs the input %s", called.Name, p.Name)
-		}
-	}
+	given := map[string]bool{}
 	for _, p := range c.Inputs {
-		if !slices.Contains(takes, p.Name) && called.Action == nil {
-			r.unknown(r.field(c, "inputs"), "input of the template "+called.Name, p.Name, takes)
+		given[p.Name] = true
+		if takes := r.inputsOf(called); called.Action == nil && !takes.has[p.Name] {
+			r.unknown(r.argument(c, p.Name), "input of the template "+called.Name, p.Name, takes.names)
 		}
 	}
+	for _, p := range r.inputsOf(called).needed {
+		if !given[p] {
+			r.at(r.places[c], "the template %s needs the input %s", called.Name, p)
+		}
+	}
+}
+
+// argument returns the name of an input that a call gives.
+func (r *reader) argument(c *Call, name string) *tree {
+	t := r.field(c, "inputs")
+	if list, ok := cmp.Or(t.member("parameters"), t).value.([]*tree); ok {
+		for _, one := range list {
+			if n := one.member("name"); n != nil && n.value == name {
+				return n
+			}
+		}
+	}
+	return t
+}
+
+// inputs are the inputs of a template.
+type inputs struct {
+	names, needed []string
+	has           map[string]bool
+}
+
+// inputsOf returns the inputs of a template. They are listed once.
+func (r *reader) inputsOf(x *Template) *inputs {
+	all := r.takes[x]
+	if all == nil {
+		all = &inputs{has: map[string]bool{}}
+		r.takes[x] = all
+		for _, p := range x.Inputs {
+			all.names, all.has[p.Name] = append(all.names, p.Name), true
+			if p.Value == nil {
+				all.needed = append(all.needed, p.Name)
+			}
+		}
+	}
+	return all
 }
 
 func (r *reader) checkLoop(x *Template) {
 	l := x.Loop
-	r.checkReads(x, r.field(x, "loop"), l.Items, nil)
+	r.checkReads(x, l.Items, nil)
 	if l.Until != nil {
-		r.checkPaths(x, r.field(x, "loop"), l.Until.Reads(), nil)
+		t := r.field(x, "loop")
+		r.checkPaths(x, cmp.Or(t.member("until"), t), l.Until.Reads(), nil)
 	}
-	for _, p := range l.Body.Inputs {
-		r.checkReads(x, r.places[l.Body], p.Value, nil)
+	r.checkOwn(x, l.Body, nil)
+}
+
+// checkOwn checks what the inputs and the options of a call read.
+func (r *reader) checkOwn(x *Template, c *Call, early map[string]bool) {
+	for _, p := range c.Inputs {
+		r.checkReads(x, p.Value, early)
+	}
+	if c.Action != nil {
+		r.checkReads(x, c.Action.Options, early)
 	}
 }
 
-// checkReads checks what the expressions of a value read.
-func (r *reader) checkReads(x *Template, t *tree, value *expression.Template, known map[string]bool) {
-	if value != nil {
-		r.checkPaths(x, t, value.Reads(), known)
+// checkReads checks what the expressions of a value read. A fault is at each text of the value that has it.
+func (r *reader) checkReads(x *Template, value *expression.Template, early map[string]bool) {
+	if value == nil || !slices.ContainsFunc(value.Reads(), func(path []string) bool { return r.wrongRead(x, path, early) != "" }) {
+		return
+	}
+	from := r.values[value]
+	for t := range from.t.texts {
+		if one, err := expression.CompileTemplate(t.value, from.variables); err == nil {
+			r.checkPaths(x, t, one.Reads(), early)
+		}
 	}
 }
 
-// checkPaths checks the inputs and nodes that expressions read. known has the nodes that have ended when the expressions are
-// evaluated; nil: any path is good.
-func (r *reader) checkPaths(x *Template, t *tree, reads [][]string, known map[string]bool) {
+// checkPaths checks the inputs and nodes that the expressions of one text read.
+func (r *reader) checkPaths(x *Template, t *tree, reads [][]string, early map[string]bool) {
 	for _, path := range reads {
-		switch {
-		case path[0] == "inputs" && len(path) > 1 && path[1] != "parameters":
-			r.at(t, "there is no inputs.%s: write inputs.parameters.<name>", clip(path[1]))
-		case path[0] == "inputs" && len(path) > 2:
-			r.checkInput(x, t, path[2])
-		case path[0] == "tasks" && len(path) > 1 && known != nil && !known[path[1]]:
-			if x.DAG.Node(path[1]) == nil {
-				r.unknown(t, "node", path[1], x.DAG.names())
-			} else {
-				r.at(t, "reads tasks.%s, which may not have ended: add it to the dependencies", path[1])
-			}
-		case path[0] == "nodes" && len(path) > 1 && x.Graph.Node(path[1]) == nil:
-			r.unknown(t, "node", path[1], x.Graph.names())
+		if wrong := r.wrongRead(x, path, early); wrong != "" {
+			r.at(t, "%s", wrong)
 		}
 	}
 }
 
-// checkInput checks that a template has an input.
-func (r *reader) checkInput(x *Template, t *tree, name string) {
-	var known []string
-	for _, p := range x.Inputs {
-		known = append(known, p.Name)
+// wrongRead says what is wrong with a path that an expression of a template reads, "" if it is good. early has the nodes of a DAG that may
+// not have ended when the expression is evaluated.
+func (r *reader) wrongRead(x *Template, path []string, early map[string]bool) string {
+	switch {
+	case path[0] == "inputs" && len(path) > 1 && path[1] != "parameters":
+		return fmt.Sprintf("there is no inputs.%s: write inputs.parameters.<name>", clip(path[1]))
+	case path[0] == "inputs" && len(path) > 2 && !r.inputsOf(x).has[path[2]]:
+		return r.noSuch("input", path[2], r.inputsOf(x).names)
+	case path[0] == "tasks" && len(path) > 1 && x.DAG.Node(path[1]) == nil:
+		return r.noSuch("node", path[1], x.DAG.names())
+	case path[0] == "tasks" && len(path) > 1 && early[path[1]]:
+		return fmt.Sprintf("reads tasks.%s, which may not have ended: add it to the dependencies", path[1])
+	case path[0] == "nodes" && len(path) > 1 && x.Graph.Node(path[1]) == nil:
+		return r.noSuch("node", path[1], x.Graph.names())
 	}
-	if !slices.Contains(known, name) {
-		r.unknown(t, "input", name, known)
-	}
-}
-
-// calls returns the templates that a template calls.
-func (x *Template) calls() (all []string) {
-	add := func(c *Call) {
-		if c != nil && c.Template != "" {
-			all = append(all, c.Template)
-		}
-	}
-	if x.DAG != nil {
-		for _, c := range x.DAG.Nodes {
-			add(c)
-		}
-	}
-	if x.Loop != nil {
-		add(x.Loop.Body)
-	}
-	add(x.Wraps)
-	return all
-}
-
-// checkRecursion finds templates that call themselves: nothing would end that.
-func (r *reader) checkRecursion() {
-	const under, done = 1, 2
-	state := map[string]int{}
-	var visit func(name string, from []string)
-	visit = func(name string, from []string) {
-		x := r.d.Templates[name]
-		switch {
-		case x == nil || state[name] == done:
-			return
-		case state[name] == under:
-			i := slices.Index(from, name)
-			r.at(r.places[x], "the template calls itself without end: %s", strings.Join(append(from[i:], name), " → "))
-			return
-		}
-		state[name] = under
-		for _, called := range x.calls() {
-			visit(called, append(from[:len(from):len(from)], name))
-		}
-		state[name] = done
-	}
-	for _, name := range r.templates() {
-		visit(name, nil)
-	}
+	return ""
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
 )
@@ -15,9 +14,12 @@ func (d *DAG) Node(name string) *Call {
 	return d.byName[name]
 }
 
-// link notes which node awaits and which one reads which.
-func (d *DAG) link() {
+// link notes which node awaits and which one reads which. It reports whether the DAG has few enough reads.
+func (d *DAG) link() bool {
 	d.Next, d.Reads, d.Readers, d.Kept, d.byName = map[string][]*Call{}, map[string][]string{}, map[string][]string{}, map[string]bool{}, map[string]*Call{}
+	for _, c := range d.Nodes {
+		d.all = append(d.all, c.Name)
+	}
 	for _, c := range d.Nodes {
 		if d.byName[c.Name] == nil {
 			d.byName[c.Name] = c
@@ -26,6 +28,7 @@ func (d *DAG) link() {
 			d.Next[before] = append(d.Next[before], c)
 		}
 	}
+	reads := 0
 	for _, c := range d.Nodes {
 		var values []*expression.Template
 		for _, p := range c.Inputs {
@@ -35,6 +38,9 @@ func (d *DAG) link() {
 			values = append(values, c.Action.Options)
 		}
 		d.Reads[c.Name] = d.readBy(values)
+		if reads += len(d.Reads[c.Name]); reads > maxReads {
+			return false
+		}
 		for _, name := range d.Reads[c.Name] {
 			d.Readers[name] = append(d.Readers[name], c.Name)
 		}
@@ -49,10 +55,15 @@ func (d *DAG) link() {
 	for _, name := range d.readBy(values) {
 		d.Kept[name] = true
 	}
+	return true
 }
+
+// maxReads is how many reads of one node by another a DAG can have. Only nodes that read all others come to so many.
+const maxReads = 1_000_000
 
 // readBy returns the nodes that some values read. An expression that computes the name can read all.
 func (d *DAG) readBy(values []*expression.Template) (all []string) {
+	seen := map[string]bool{}
 	for _, v := range values {
 		if v == nil {
 			continue
@@ -62,7 +73,8 @@ func (d *DAG) readBy(values []*expression.Template) (all []string) {
 			case path[0] != "tasks":
 			case len(path) == 1:
 				return d.names()
-			case !slices.Contains(all, path[1]):
+			case !seen[path[1]]:
+				seen[path[1]] = true
 				all = append(all, path[1])
 			}
 		}
@@ -70,107 +82,113 @@ func (d *DAG) readBy(values []*expression.Template) (all []string) {
 	return all
 }
 
-func (d *DAG) names() (all []string) {
+func (d *DAG) names() []string {
 	if d == nil {
 		return nil
 	}
-	for _, c := range d.Nodes {
-		all = append(all, c.Name)
-	}
-	return all
+	return d.all
 }
 
 // checkDAG checks the nodes of a DAG, their dependencies, and what their expressions read.
 func (r *reader) checkDAG(x *Template) {
-	d, seen := x.DAG, map[string]*Call{}
-	d.link()
+	d := x.DAG
+	if !d.link() {
+		r.at(r.field(x, "dag"), "has nodes that read all of tasks, more than %d reads together: name the nodes that they read, as tasks.<name>", maxReads)
+		return
+	}
 	for _, c := range d.Nodes {
-		if seen[c.Name] != nil && c.Name != "" {
+		if d.byName[c.Name] != c && c.Name != "" {
 			r.at(r.field(c, "name"), "two nodes have the name %s", c.Name)
-		} else {
-			seen[c.Name] = c
 		}
-		r.checkCall(x, c)
+		r.checkCall(c)
+		r.checkDependencies(d, c)
 	}
-	for _, c := range d.Nodes {
-		for i, name := range c.After {
-			t := r.field(c, "dependencies")
-			if list, ok := t.value.([]*tree); ok && i < len(list) {
-				t = list[i]
-			}
-			switch {
-			case name == c.Name:
-				r.at(t, "the node depends on itself")
-			case seen[name] == nil:
-				r.unknown(t, "node", name, d.names())
-			}
-		}
-	}
-	if r.checkCycles(d, seen) {
+	order, cyclic := r.checkCycles(d)
+	if cyclic {
 		return
 	}
 	for _, p := range d.Outputs {
-		all := map[string]bool{}
-		for _, c := range d.Nodes {
-			all[c.Name] = true
-		}
-		r.checkReads(x, r.field(x, "outputs"), p.Value, all)
+		r.checkReads(x, p.Value, nil)
 	}
-	ended := map[string]map[string]bool{}
+	early := d.early(order)
 	for _, c := range d.Nodes {
-		known := d.before(c.Name, seen, ended)
-		for _, p := range c.Inputs {
-			r.checkReads(x, r.field(c, "inputs"), p.Value, known)
-		}
-		if c.Action != nil {
-			r.checkReads(x, r.places[c.Action], c.Action.Options, known)
+		r.checkOwn(x, c, early[c.Name])
+	}
+}
+
+func (r *reader) checkDependencies(d *DAG, c *Call) {
+	if len(c.After) == 0 {
+		return
+	}
+	list, _ := r.field(c, "dependencies").value.([]*tree)
+	for _, t := range list {
+		switch name, _ := t.value.(string); {
+		case name == "":
+		case name == c.Name:
+			r.at(t, "the node depends on itself")
+		case d.byName[name] == nil:
+			r.unknown(t, "node", name, d.names())
 		}
 	}
 }
 
-// before returns the nodes that have ended before a node begins. The DAG has no cycles.
-func (d *DAG) before(name string, nodes map[string]*Call, found map[string]map[string]bool) map[string]bool {
-	if found[name] != nil {
-		return found[name]
+// early returns the nodes that each node reads and that may not have ended when it begins. order has each node behind those that it awaits.
+//
+// It follows the nodes that are read, 64 in a round: one bit for each that has ended before a node begins.
+func (d *DAG) early(order []*Call) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	var read []string
+	for _, c := range order {
+		for _, name := range d.Reads[c.Name] {
+			if d.byName[name] == nil || slices.Contains(c.After, name) {
+				continue
+			}
+			if all[c.Name] == nil {
+				all[c.Name] = map[string]bool{}
+			}
+			all[c.Name][name] = true
+			read = append(read, name)
+		}
 	}
-	all := map[string]bool{}
-	found[name] = all
-	if c := nodes[name]; c != nil {
-		for _, dependency := range c.After {
-			all[dependency] = true
-			for other := range d.before(dependency, nodes, found) {
-				all[other] = true
+	slices.Sort(read)
+	for some := range slices.Chunk(slices.Compact(read), 64) {
+		bits, ended := map[string]uint64{}, make(map[string]uint64, len(order))
+		for i, name := range some {
+			bits[name] = 1 << i
+		}
+		for _, c := range order {
+			for _, before := range c.After {
+				ended[c.Name] |= ended[before] | bits[before]
+			}
+			for name := range all[c.Name] {
+				if ended[c.Name]&bits[name] != 0 {
+					delete(all[c.Name], name)
+				}
 			}
 		}
 	}
 	return all
 }
 
-// checkCycles finds nodes that await each other. It reports whether there are any.
-func (r *reader) checkCycles(d *DAG, nodes map[string]*Call) (any bool) {
-	const under, done = 1, 2
-	state := map[string]int{}
-	var visit func(name string, from []string)
-	visit = func(name string, from []string) {
-		c := nodes[name]
-		switch {
-		case c == nil || state[name] == done:
-			return
-		case state[name] == under:
-			i := slices.Index(from, name)
-			if any = true; len(from)-i > 1 { // a node that depends on itself is reported already
-				r.at(r.field(c, "dependencies"), "the nodes await each other: %s: use a loop template to repeat nodes", strings.Join(append(from[i:], name), " → "))
-			}
-			return
+// checkCycles finds nodes that await each other. It returns the nodes, each behind those that it awaits, and whether some await each other.
+func (r *reader) checkCycles(d *DAG) (order []*Call, cyclic bool) {
+	s := &stack{state: map[string]state{}}
+	after := func(name string) []string {
+		if c := d.byName[name]; c != nil {
+			return c.After
 		}
-		state[name] = under
-		for _, dependency := range c.After {
-			visit(dependency, append(from[:len(from):len(from)], name))
-		}
-		state[name] = done
+		return nil
 	}
 	for _, c := range d.Nodes {
-		visit(c.Name, nil)
+		s.walk(c.Name, after, func(name string) {
+			if cyclic = true; s.length(name) > 1 { // a node that depends on itself is reported already
+				r.at(r.field(d.byName[name], "dependencies"), "the nodes await each other: %s: use a loop template to repeat nodes", s.round(name))
+			}
+		}, func(name string) {
+			if c := d.byName[name]; c != nil {
+				order = append(order, c)
+			}
+		})
 	}
-	return any
+	return order, cyclic
 }

@@ -1,87 +1,107 @@
 package plan
 
-import "slices"
-
+// Node returns the node with a name, nil if it has none.
 func (g *Graph) Node(name string) *Call {
 	if g == nil {
 		return nil
 	}
-	for _, c := range g.Nodes {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
+	return g.byName[name]
 }
 
-func (g *Graph) names() (all []string) {
+// From returns the transitions that leave a node.
+func (g *Graph) From(node string) []*Transition { return g.from[node] }
+
+func (g *Graph) names() []string {
 	if g == nil {
 		return nil
 	}
+	return g.all
+}
+
+// link notes where nodes and transitions are.
+func (g *Graph) link() {
+	g.byName, g.from = map[string]*Call{}, map[string][]*Transition{}
 	for _, c := range g.Nodes {
-		all = append(all, c.Name)
+		if g.byName[c.Name] == nil {
+			g.byName[c.Name] = c
+		}
+		g.all = append(g.all, c.Name)
 	}
-	return all
+	for _, t := range g.Transitions {
+		g.from[t.From] = append(g.from[t.From], t)
+	}
 }
 
 // checkGraph checks the nodes and transitions of a graph, and where its tokens meet.
 func (r *reader) checkGraph(x *Template) {
-	g := x.Graph
-	for i, c := range g.Nodes {
-		if c.Name != "" && slices.ContainsFunc(g.Nodes[:i], func(other *Call) bool { return other.Name == c.Name }) {
+	g, actions := x.Graph, map[*Action]bool{}
+	g.link()
+	for _, c := range g.Nodes {
+		if c.Name != "" && g.byName[c.Name] != c {
 			r.at(r.field(c, "id"), "two nodes have the id %s", c.Name)
 		}
-		r.checkCall(x, c)
+		r.checkCall(c)
 		for _, p := range c.Inputs {
-			r.checkReads(x, r.field(c, "inputs"), p.Value, nil)
+			r.checkReads(x, p.Value, nil)
 		}
-		if c.Action != nil {
-			r.checkReads(x, r.places[c.Action], c.Action.Options, nil)
+		if c.Action != nil && !actions[c.Action] { // nodes can have an action together
+			actions[c.Action] = true
+			r.checkReads(x, c.Action.Options, nil)
 		}
 	}
-	r.checkReads(x, r.field(g, "output"), g.Output, nil)
-	for i, t := range g.Transitions {
-		r.checkTransition(x, t, g.Transitions[:i])
+	r.checkReads(x, g.Output, nil)
+	f := fansOf(g)
+	for _, t := range g.Transitions {
+		r.checkTransition(x, t, f)
 	}
 	r.checkMeetings(g)
 	r.findInitial(g)
 	r.checkReached(g)
 	r.checkTokens(g)
-	r.checkItself(g)
 }
 
-func (r *reader) checkTransition(x *Template, t *Transition, before []*Transition) {
-	g := x.Graph
-	for field, name := range map[string]string{"from": t.From, "to": t.To} {
-		if name != "" && g.Node(name) == nil {
-			r.unknown(r.field(t, field), "node", name, g.names())
+// fans are the fan-outs of a graph.
+type fans struct {
+	names []string
+	byID  map[string]*Transition
+	seen  map[string]bool // the ids of transitions that were checked
+}
+
+func fansOf(g *Graph) *fans {
+	f := &fans{byID: map[string]*Transition{}, seen: map[string]bool{}}
+	for _, t := range g.Transitions {
+		if t.FanOut != nil {
+			f.names, f.byID[t.ID] = append(f.names, t.ID), t
 		}
 	}
-	if t.ID != "" && slices.ContainsFunc(before, func(other *Transition) bool { return other.ID == t.ID }) {
+	return f
+}
+
+func (r *reader) checkTransition(x *Template, t *Transition, f *fans) {
+	g := x.Graph
+	for _, end := range []struct{ field, name string }{{"from", t.From}, {"to", t.To}} {
+		if end.name != "" && g.Node(end.name) == nil {
+			r.unknown(r.field(t, end.field), "node", end.name, g.names())
+		}
+	}
+	if t.ID != "" && f.seen[t.ID] {
 		r.at(r.field(t, "id"), "two transitions have the id %s", t.ID)
 	}
+	f.seen[t.ID] = true
 	if t.Condition != nil {
 		r.checkPaths(x, r.field(t, "condition"), t.Condition.Reads(), nil)
 	}
 	if t.FanOut != nil {
-		r.checkReads(x, r.field(t, "fan_out"), t.FanOut.Items, nil)
+		r.checkReads(x, t.FanOut.Items, nil)
 	}
 	if t.Meet == nil || t.Meet.Group == "" {
 		return
 	}
-	var fanOuts []string
-	for _, other := range g.Transitions {
-		if other.FanOut == nil {
-			continue
-		}
-		fanOuts = append(fanOuts, other.ID)
-		made, known := other.FanOut.made()
-		if other.ID == t.Meet.Group && known && t.Meet.M > made {
-			r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, made, other.ID, made)
-		}
-	}
-	if !slices.Contains(fanOuts, t.Meet.Group) {
-		r.unknown(r.field(t.Meet, "sibling_group"), "fan-out", t.Meet.Group, fanOuts)
+	fan := f.byID[t.Meet.Group]
+	if fan == nil {
+		r.unknown(r.field(t.Meet, "sibling_group"), "fan-out", t.Meet.Group, f.names)
+	} else if made, known := fan.FanOut.Made(); known && t.Meet.M > made {
+		r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, made, fan.ID, made)
 	}
 }
 
@@ -111,8 +131,8 @@ func (r *reader) checkReached(g *Graph) {
 	for len(next) > 0 {
 		from := next[0]
 		next = next[1:]
-		for _, t := range g.Transitions {
-			if t.From == from && !reached[t.To] {
+		for _, t := range g.from[from] {
+			if !reached[t.To] {
 				reached[t.To] = true
 				next = append(next, t.To)
 			}
@@ -133,9 +153,13 @@ func (r *reader) findInitial(g *Graph) {
 		}
 		return
 	}
+	led := map[string]bool{}
+	for _, t := range g.Transitions {
+		led[t.To] = true
+	}
 	var first []string
 	for _, c := range g.Nodes {
-		if !slices.ContainsFunc(g.Transitions, func(t *Transition) bool { return t.To == c.Name }) {
+		if !led[c.Name] {
 			first = append(first, c.Name)
 		}
 	}
@@ -144,26 +168,4 @@ func (r *reader) findInitial(g *Graph) {
 	} else if len(g.Nodes) > 0 {
 		r.at(r.places[g], "%d nodes have no transition that leads to them, so it is not clear where a run begins: name it in initial", len(first))
 	}
-}
-
-// checkItself finds a call of the definition itself that each run comes to, since no condition is before it.
-func (r *reader) checkItself(g *Graph) {
-	seen := map[string]bool{}
-	var visit func(name string)
-	visit = func(name string) {
-		c := g.Node(name)
-		if c == nil || seen[name] {
-			return
-		}
-		seen[name] = true
-		if a := c.Action; a != nil && a.Type == WorkflowCall && a.Flow == r.d.ID && a.Flow != "" {
-			r.at(r.places[c], "each run calls %s itself, without end: put a condition before it", a.Flow)
-		}
-		for _, t := range g.Transitions {
-			if t.From == name && t.Condition == nil {
-				visit(t.To)
-			}
-		}
-	}
-	visit(g.Initial)
 }

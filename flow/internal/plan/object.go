@@ -9,7 +9,6 @@ import (
 
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow/internal/expression"
-	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // object is an object of a definition. Its functions return the value of a field, or the zero value if the field is not there
@@ -39,7 +38,7 @@ func (r *reader) object(t *tree, shape string) *object {
 			continue
 		}
 		advice := "its fields are " + strings.Join(known, ", ")
-		if near := names.Nearest(m.name, known); near != "" {
+		if near := r.nearest(m.name, known); near != "" {
 			advice = "did you mean " + near + "?"
 		}
 		r.at(m.value, "is not a field here: %s", advice)
@@ -144,12 +143,14 @@ func (o *object) nodeName(field string) string {
 
 // names returns a list of names.
 func (o *object) names(field string) (all []string) {
+	seen := map[string]bool{}
 	for _, t := range o.list(field) {
 		name := o.r.name(t)
-		if slices.Contains(all, name) {
+		if seen[name] {
 			o.r.at(t, "%s is given twice", name)
 			continue
 		}
+		seen[name] = true
 		all = append(all, name)
 	}
 	return all

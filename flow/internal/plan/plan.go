@@ -89,8 +89,10 @@ func (t *Template) Calls() []*Call {
 		return t.DAG.Nodes
 	case t.Graph != nil:
 		return t.Graph.Nodes
-	case t.Loop != nil:
+	case t.Loop != nil && t.Loop.Body != nil:
 		return []*Call{t.Loop.Body}
+	case t.Loop != nil:
+		return nil
 	case t.Wraps != nil:
 		return []*Call{t.Wraps}
 	}
@@ -105,6 +107,22 @@ func (t *Template) Call(name string) *Call {
 		}
 	}
 	return nil
+}
+
+// Action returns what a call does: its own action, or that of the template that it calls; nil: it calls no leaf.
+func (d *Definition) Action(c *Call) *Action {
+	if called := d.Templates[c.Template]; called != nil {
+		return called.Action
+	}
+	return c.Action
+}
+
+// Times returns the limits of a call: its own, and those of the template that it calls.
+func (d *Definition) Times(c *Call) Times {
+	if called := d.Templates[c.Template]; called != nil {
+		return c.Times.Over(called.Times)
+	}
+	return c.Times
 }
 
 // Times are the limits of a call.
@@ -140,11 +158,9 @@ type Call struct {
 	Action   *Action // or an action
 	Inputs   []Parameter
 	After    []string // of a DAG: the nodes whose end this one awaits
-	When     *expression.Expression
 	Times    Times
 	Retry    Retry
 	Excuses  Endings
-	Writes   []Write // of a graph: what it writes into the state of the run
 }
 
 // Retry says how often a failed call is made again.
@@ -189,12 +205,6 @@ type Action struct {
 	Flow, Version string // of workflow_call
 }
 
-// Write is a value that a node of a graph writes into the state of its run.
-type Write struct {
-	Target []string // the names of the path below state
-	Value  *expression.Template
-}
-
 // DAG has nodes that run as soon as the nodes before them have ended.
 type DAG struct {
 	Nodes   []*Call
@@ -205,6 +215,7 @@ type DAG struct {
 	Readers map[string][]string // the nodes that read a node
 	Kept    map[string]bool     // the nodes that the outputs of the DAG read
 	byName  map[string]*Call
+	all     []string // the names of the nodes
 }
 
 // Loop runs its body again and again: for each item of a list, or until an expression holds.
@@ -223,6 +234,10 @@ type Graph struct {
 	Nodes       []*Call
 	Transitions []*Transition
 	Output      *expression.Template // of the run; nil: its state
+
+	byName map[string]*Call
+	from   map[string][]*Transition // by the node that they leave
+	all    []string                 // the names of the nodes
 }
 
 // Transition leads a token from a node to another one.
@@ -266,8 +281,8 @@ func Listed(items *expression.Template) (n int, known bool) {
 	return len(list), err == nil && ok
 }
 
-// made returns how many tokens a fan-out makes, if no run decides that.
-func (f *FanOut) made() (n int, known bool) {
+// Made returns how many tokens a fan-out makes, if no run decides that.
+func (f *FanOut) Made() (n int, known bool) {
 	if f.Items != nil {
 		return Listed(f.Items)
 	}

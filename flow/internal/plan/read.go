@@ -22,9 +22,19 @@ var (
 // reader reads the tree of a definition into a plan.
 type reader struct {
 	faulty
-	d      *Definition
-	places map[any]*tree // where parts of the plan are in the file
-	entry  *tree         // the name of the first template
+	d         *Definition
+	places    map[any]*tree // where parts of the plan are in the file
+	values    map[*expression.Template]source
+	entry     *tree    // the name of the first template
+	templates []string // their names
+	takes     map[*Template]*inputs
+	compared  int // names, to find what was meant
+}
+
+// source is where a value with expressions is in the file, and what its expressions can read.
+type source struct {
+	t         *tree
+	variables []string
 }
 
 // goodVersion is a version of a definition, as lua/check/flow_names.lua has it.
@@ -45,13 +55,17 @@ func CheckVersion(version string) error {
 	return nil
 }
 
+func newReader() *reader {
+	return &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}, values: map[*expression.Template]source{}, takes: map[*Template]*inputs{}}
+}
+
 // Read reads a definition in JSON or YAML. Its error is Faults if the file can be read as such: all that is wrong.
 func Read(text []byte) (*Definition, error) {
 	t, err := parse(text)
 	if err != nil {
 		return nil, Faults{unreadable(err)}
 	}
-	r := &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}}
+	r := newReader()
 	r.definition(t)
 	r.check()
 	if err := r.all(); err != nil {
@@ -76,23 +90,28 @@ func unreadable(err error) Fault {
 // template compiles the expressions in a value.
 func (r *reader) template(t *tree, variables []string) *expression.Template {
 	compiled, err := expression.CompileTemplate(t.plain(), variables)
-	var many interface{ Unwrap() []error }
-	all := []error{err}
-	if errors.As(err, &many) {
-		all = many.Unwrap()
-	}
-	for _, err := range all {
-		var inside *expression.PathError
-		if errors.As(err, &inside) {
-			r.at(&tree{path: t.path + inside.Path, line: t.line}, "%v", inside.Err)
-		} else if err != nil {
-			r.at(t, "%v", err)
-		}
-	}
 	if err != nil {
+		r.wrongTexts(t, err)
 		return nil
 	}
+	r.values[compiled] = source{t, variables}
 	return compiled
+}
+
+// wrongTexts reports each text of a value whose expressions cannot be compiled.
+func (r *reader) wrongTexts(t *tree, err error) {
+	if many, is := err.(interface{ Unwrap() []error }); is {
+		for _, one := range many.Unwrap() {
+			r.wrongTexts(t, one)
+		}
+		return
+	}
+	var inside *expression.PathError
+	if errors.As(err, &inside) {
+		r.wrongTexts(t.at(inside.Path), inside.Err)
+		return
+	}
+	r.at(t, "%v", err)
 }
 
 func (r *reader) definition(t *tree) {
@@ -156,11 +175,14 @@ func (r *reader) hooks(of *object) (h Hooks) {
 		return h
 	}
 	o := r.object(t, "hooks")
-	for field, hook := range map[string]*Hook{"on_success": &h.Success, "on_failure": &h.Failure, "on_timeout": &h.Timeout, "on_cancel": &h.Cancel} {
-		if t := o.get(field); t != nil {
-			one := r.object(t, "hook")
-			one.need("kind", "name the kind of the task")
-			*hook = Hook{Kind: one.kind("kind"), Queue: one.queue("queue")}
+	for _, one := range []struct {
+		field string
+		hook  *Hook
+	}{{"on_success", &h.Success}, {"on_failure", &h.Failure}, {"on_timeout", &h.Timeout}, {"on_cancel", &h.Cancel}} {
+		if t := o.get(one.field); t != nil {
+			hook := r.object(t, "hook")
+			hook.need("kind", "name the kind of the task")
+			*one.hook = Hook{Kind: hook.kind("kind"), Queue: hook.queue("queue")}
 		}
 	}
 	return h
@@ -194,6 +216,7 @@ func (r *reader) outputs(of *object) []Parameter {
 }
 
 func (r *reader) parameters(of *object, variables []string, given bool) (all []Parameter) {
+	seen := map[string]bool{}
 	for _, t := range of.list("parameters") {
 		o := r.object(t, strings.TrimPrefix(of.typeOf("parameters"), "[]"))
 		o.need("name", "a parameter has a name")
@@ -201,9 +224,10 @@ func (r *reader) parameters(of *object, variables []string, given bool) (all []P
 			o.need("value", "give the value")
 		}
 		p := Parameter{Name: o.name("name"), Value: o.value("value", variables)}
-		if slices.ContainsFunc(all, func(other Parameter) bool { return other.Name == p.Name }) {
+		if seen[p.Name] {
 			o.fault("two parameters have the name %s", p.Name)
 		}
+		seen[p.Name] = true
 		all = append(all, p)
 	}
 	return all

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -29,17 +28,36 @@ type oneAction struct {
 	action      *Action
 	times       Times
 	retry       Retry
-	t           *tree
 }
 
-func (r *reader) actions(of *object) (all []*oneAction) {
+// actions are the actions of a definition: those with an id, in the order of the file.
+type actions struct {
+	ids  []string
+	byID map[string]*oneID
+}
+
+// oneID is the actions with an id.
+type oneID struct {
+	last      *oneAction
+	byVersion map[string]*oneAction
+}
+
+func (r *reader) actions(of *object) *actions {
+	all := &actions{byID: map[string]*oneID{}}
 	for _, t := range of.list("actions") {
 		o := r.object(t, "action")
 		o.need("id", "an action has a name")
-		a := &oneAction{id: o.name("id"), version: o.text("version"), retry: r.retry(o), t: t}
-		if slices.ContainsFunc(all, func(b *oneAction) bool { return b.id == a.id && b.version == a.version }) {
+		a := &oneAction{id: o.name("id"), version: o.text("version"), retry: r.retry(o)}
+		same := all.byID[a.id]
+		if same == nil {
+			same = &oneID{byVersion: map[string]*oneAction{}}
+			all.byID[a.id] = same
+			all.ids = append(all.ids, a.id)
+		}
+		if same.byVersion[a.version] != nil {
 			o.fault("two actions have the id %s and the version %q", a.id, a.version)
 		}
+		same.last, same.byVersion[a.version] = a, a
 		if o.need("kind", "say what the action does") != nil {
 			kind := o.kind("kind")
 			update := kind == updateContext
@@ -48,7 +66,7 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 			}
 			implementation := o.get("implementation")
 			if implementation == nil {
-				implementation = &tree{path: below(t.path, "implementation"), line: t.line, value: []member{}}
+				implementation = t.with("implementation", []member{})
 			}
 			o := r.object(implementation, "implementation")
 			a.action = r.action(o, kind, ofGraph)
@@ -60,7 +78,6 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 			e := r.object(t, "execution")
 			a.times = timesOf(e.ms("timeout_ms"), e.word("on_timeout"))
 		}
-		all = append(all, a)
 	}
 	return all
 }
@@ -68,17 +85,24 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 // checkPathsOfState checks what a node writes into the state of its run. No value is within another one, so that their order does not matter.
 func (r *reader) checkPathsOfState(t *tree, update bool) {
 	members, _ := t.value.([]member)
-	for i, m := range members {
+	written := map[string]bool{}
+	for _, m := range members {
+		written[m.name] = true
+	}
+	for _, m := range members {
 		inState := strings.HasPrefix(m.name, "state.")
 		if update && !inState {
 			r.at(m.value, "update_context writes the state of a run: name what it writes state.%s", clip(m.name))
 		}
 		if inState {
-			r.path(&tree{path: m.value.path, line: m.value.line, value: m.name}, "state")
+			name := *m.value
+			name.value = m.name
+			r.path(&name, "state")
 		}
-		for j, other := range members {
-			if i != j && inState && strings.HasPrefix(other.name, m.name+".") {
-				r.at(other.value, "is within %s, which is written too: write one of them", m.name)
+		for i, c := range m.name {
+			if c == '.' && inState && written[m.name[:i]] && strings.HasPrefix(m.name[:i], "state.") {
+				r.at(m.value, "is within %s, which is written too: write one of them", m.name[:i])
+				break
 			}
 		}
 	}
@@ -89,7 +113,7 @@ func timesOf(ms Span, onTimeout string) Times {
 	return Times{Attempt: ms, Line: ms, Said: onTimeout != "", Retries: onTimeout == "retry"}
 }
 
-func (r *reader) node(t *tree, actions []*oneAction) *Call {
+func (r *reader) node(t *tree, actions *actions) *Call {
 	o := r.object(t, "node")
 	o.need("id", "a node has a name")
 	c := &Call{Name: o.nodeName("id"), Inputs: r.given(o, ofGraph), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
@@ -125,29 +149,21 @@ func (t Times) Over(other Times) Times {
 }
 
 // find returns the action of a node: the one with its version, or the last one with its id.
-func (r *reader) find(o *object, actions []*oneAction) (found *oneAction) {
+func (r *reader) find(o *object, actions *actions) *oneAction {
 	id, version := o.name("action_id"), o.text("action_version")
-	known := false
-	for _, a := range actions {
-		if a.id == id {
-			known = true
-			if version == "" || a.version == version {
-				found = a
-			}
-		}
-	}
+	same := actions.byID[id]
 	switch {
-	case id == "" || found != nil:
-	case known:
+	case id == "":
+		return nil
+	case same == nil:
+		r.unknown(o.get("action_id"), "action", id, actions.ids)
+		return nil
+	case version == "":
+		return same.last
+	case same.byVersion[version] == nil:
 		r.at(o.get("action_version"), "the action %s has no version %q", id, clip(version))
-	default:
-		var ids []string
-		for _, a := range actions {
-			ids = append(ids, a.id)
-		}
-		r.unknown(o.get("action_id"), "action", id, ids)
 	}
-	return found
+	return same.byVersion[version]
 }
 
 func (r *reader) transition(t *tree) *Transition {

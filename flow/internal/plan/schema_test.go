@@ -23,9 +23,10 @@ func shapeFaults(t *testing.T, text []byte) (faults []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}}
+	r := newReader()
 	r.definition(file)
-	for _, f := range r.faults {
+	for _, placed := range r.found {
+		f := placed.fault
 		if !beyondSchema.MatchString(f.Text) {
 			faults = append(faults, f.String())
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,9 +21,94 @@ import (
 
 // tree is a value of a file in JSON or YAML. The two formats give the same tree.
 type tree struct {
-	path  string // from the top: spec.templates[2].dag
+	up    *tree  // the object or the list that holds it, nil at the top
+	name  string // of a member of an object, "" in a list
+	index int    // in a list
 	line  int    // in the file, from 1
+	order int    // how many values begin before it in the file
 	value any    // nil, bool, json.Number, string, []*tree, or []member
+}
+
+// path returns where the value is, from the top: spec.templates[2].dag.
+func (t *tree) path() string {
+	switch {
+	case t.up == nil:
+		return t.name
+	case t.name == "" && t.up.lists():
+		return t.up.path() + "[" + strconv.Itoa(t.index) + "]"
+	case t.up.up == nil && t.up.name == "":
+		return t.name
+	}
+	return t.up.path() + "." + t.name
+}
+
+func (t *tree) lists() bool {
+	_, is := t.value.([]*tree)
+	return is
+}
+
+// member returns a member of an object, nil if it has none with the name.
+func (t *tree) member(name string) *tree {
+	members, _ := t.value.([]member)
+	for _, m := range members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// with returns a value that stands for another one in faults, as a member of it.
+func (t *tree) with(name string, value any) *tree {
+	return &tree{up: t, name: name, line: t.line, order: t.order, value: value}
+}
+
+// texts calls yield for each text with expressions in a value.
+func (t *tree) texts(yield func(*tree) bool) {
+	var all func(t *tree) bool
+	all = func(t *tree) bool {
+		switch v := t.value.(type) {
+		case string:
+			return !strings.Contains(v, "{{") || yield(t)
+		case []member:
+			return !slices.ContainsFunc(v, func(m member) bool { return !all(m.value) })
+		case []*tree:
+			return !slices.ContainsFunc(v, func(t *tree) bool { return !all(t) })
+		}
+		return true
+	}
+	all(t)
+}
+
+// at returns the value at a path below an object or a list, such as .items[2], or the value itself if there is none.
+func (t *tree) at(path string) *tree {
+	if found := t.find(path); found != nil {
+		return found
+	}
+	return t
+}
+
+func (t *tree) find(path string) *tree {
+	if path == "" {
+		return t
+	}
+	switch v := t.value.(type) {
+	case []member:
+		for _, m := range v {
+			if rest, is := strings.CutPrefix(path, "."+m.name); is { // a name can have dots and brackets in it
+				if found := m.value.find(rest); found != nil {
+					return found
+				}
+			}
+		}
+	case []*tree:
+		var i int
+		if n, _ := fmt.Sscanf(path, "[%d]", &i); n == 1 && i < len(v) {
+			_, rest, _ := strings.Cut(path, "]")
+			return v[i].find(rest)
+		}
+	}
+	return nil
 }
 
 // member is a member of an object. Objects keep the order of the file.
@@ -47,9 +133,9 @@ func parse(text []byte) (*tree, error) {
 	case len(bytes.TrimSpace(text)) == 0:
 		return nil, errors.New("the definition is empty")
 	case bytes.TrimSpace(text)[0] == '{':
-		p := &jsonParser{text: text, in: json.NewDecoder(bytes.NewReader(text))}
+		p, t := &jsonParser{text: text, in: json.NewDecoder(bytes.NewReader(text))}, &tree{}
 		p.in.UseNumber()
-		t, err := p.value("", 0)
+		err := p.value(t, 0)
 		if err == nil {
 			if _, more := p.in.Token(); !errors.Is(more, io.EOF) {
 				err = errors.New("there is more after the end of the definition")
@@ -64,59 +150,68 @@ func parse(text []byte) (*tree, error) {
 }
 
 type jsonParser struct {
-	text []byte
-	in   *json.Decoder
+	text   []byte
+	in     *json.Decoder
+	order  int // how many values have begun
+	lines  int // before the place up to which they are counted
+	counts int
 }
 
 // line returns the line of what was read last.
 func (p *jsonParser) line() int {
-	return 1 + bytes.Count(p.text[:min(int(p.in.InputOffset()), len(p.text))], []byte("\n"))
+	end := min(int(p.in.InputOffset()), len(p.text))
+	p.lines += bytes.Count(p.text[p.counts:end], []byte("\n"))
+	p.counts = end
+	return 1 + p.lines
 }
 
-func (p *jsonParser) value(path string, depth int) (*tree, error) {
+// value reads the next value into t, which has its place.
+func (p *jsonParser) value(t *tree, depth int) error {
 	token, err := p.in.Token()
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("%s is nested deeper than %d levels", path, maxDepth)
+		return fmt.Errorf("%s is nested deeper than %d levels", t.path(), maxDepth)
 	}
-	t := &tree{path: path, line: p.line(), value: token}
+	t.line, t.order, t.value = p.line(), p.order, token
+	p.order++
 	switch token {
 	case json.Delim('{'):
-		members := []member{}
+		o := &members{of: t}
 		for p.in.More() {
 			name, err := p.in.Token()
 			if err != nil {
-				return nil, err
+				return err
 			}
-			value, err := p.value(below(path, name.(string)), depth+1)
-			if err != nil {
-				return nil, err
+			value := &tree{up: t, name: name.(string)}
+			if err := p.value(value, depth+1); err != nil {
+				return err
 			}
-			if members, err = add(members, name.(string), value); err != nil {
-				return nil, err
+			if err := o.add(value); err != nil {
+				return err
 			}
 		}
-		t.value = members
+		o.done()
 	case json.Delim('['):
 		list := []*tree{}
+		t.value = list
 		for p.in.More() {
-			value, err := p.value(at(path, len(list)), depth+1)
-			if err != nil {
-				return nil, err
+			value := &tree{up: t, index: len(list)}
+			if err := p.value(value, depth+1); err != nil {
+				return err
 			}
 			list = append(list, value)
 		}
 		t.value = list
 	default:
-		return t, nil
+		return nil
 	}
 	_, err = p.in.Token() // the end of the object or list
-	return t, err
+	return err
 }
 
 func parseYAML(text []byte) (*tree, error) {
@@ -133,50 +228,54 @@ func parseYAML(text []byte) (*tree, error) {
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, errors.New("the definition is empty")
 	}
-	return fromYAML(document.Content[0], "", 0)
+	p, t := &yamlParser{}, &tree{}
+	return t, p.value(document.Content[0], t, 0)
 }
 
 func plainYAML(err error) error {
 	return errors.New(strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: "))
 }
 
-func fromYAML(n *yaml.Node, path string, depth int) (*tree, error) {
-	t := &tree{path: path, line: n.Line}
+type yamlParser struct{ order int } // how many values have begun
+
+// value puts a node into t, which has its place.
+func (p *yamlParser) value(n *yaml.Node, t *tree, depth int) error {
+	t.line, t.order = n.Line, p.order
+	p.order++
 	switch {
 	case depth > maxDepth:
-		return nil, fmt.Errorf("line %d: %s is nested deeper than %d levels", n.Line, path, maxDepth)
+		return fmt.Errorf("line %d: %s is nested deeper than %d levels", n.Line, t.path(), maxDepth)
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return nil, fmt.Errorf("line %d: anchors and aliases are not allowed: write the value out", n.Line)
+		return fmt.Errorf("line %d: anchors and aliases are not allowed: write the value out", n.Line)
 	case n.Kind == yaml.MappingNode:
-		members := []member{}
+		o := &members{of: t}
 		for i := 0; i < len(n.Content); i += 2 {
 			name := n.Content[i]
 			if name.Kind != yaml.ScalarNode || name.Tag == "!!merge" {
-				return nil, fmt.Errorf("line %d: a name must be a text", name.Line)
+				return fmt.Errorf("line %d: a name must be a text", name.Line)
 			}
-			value, err := fromYAML(n.Content[i+1], below(path, name.Value), depth+1)
-			if err != nil {
-				return nil, err
+			value := &tree{up: t, name: name.Value}
+			if err := p.value(n.Content[i+1], value, depth+1); err != nil {
+				return err
 			}
-			if members, err = add(members, name.Value, value); err != nil {
-				return nil, fmt.Errorf("line %d: %w", name.Line, err)
+			if err := o.add(value); err != nil {
+				return fmt.Errorf("line %d: %w", name.Line, err)
 			}
 		}
-		t.value = members
+		o.done()
 	case n.Kind == yaml.SequenceNode:
-		list := []*tree{}
-		for i, item := range n.Content {
-			value, err := fromYAML(item, at(path, i), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, value)
-		}
+		list := make([]*tree, len(n.Content))
 		t.value = list
+		for i, item := range n.Content {
+			list[i] = &tree{up: t, index: i}
+			if err := p.value(item, list[i], depth+1); err != nil {
+				return err
+			}
+		}
 	default:
-		return t, t.scalar(n)
+		return t.scalar(n)
 	}
-	return t, nil
+	return nil
 }
 
 // scalar sets the value of a scalar of YAML as JSON has it. A date is a text.
@@ -202,24 +301,39 @@ func (t *tree) scalar(n *yaml.Node) error {
 	return nil
 }
 
-func add(members []member, name string, value *tree) ([]member, error) {
-	for _, m := range members {
-		if m.name == name {
-			return nil, fmt.Errorf("%s is given twice", value.path)
+// members collects the members of an object.
+type members struct {
+	of   *tree
+	all  []member
+	seen map[string]bool // the names, of an object with many
+}
+
+// few is up to how many names are compared one by one.
+const few = 16
+
+// add adds a member. No object has two of a name.
+func (o *members) add(value *tree) error {
+	twice := o.seen[value.name]
+	if o.seen == nil {
+		twice = slices.ContainsFunc(o.all, func(m member) bool { return m.name == value.name })
+	}
+	if twice {
+		return fmt.Errorf("%s is given twice", value.path())
+	}
+	o.all = append(o.all, member{value.name, value})
+	if o.seen != nil {
+		o.seen[value.name] = true
+	} else if len(o.all) > few {
+		o.seen = map[string]bool{}
+		for _, m := range o.all {
+			o.seen[m.name] = true
 		}
 	}
-	return append(members, member{name, value}), nil
+	return nil
 }
 
-// below returns the path of a member.
-func below(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+// done gives the object its members.
+func (o *members) done() { o.of.value = append([]member{}, o.all...) }
 
 // plain returns the value as encoding/json decodes it, with numbers as float64 or int.
 func (t *tree) plain() any {

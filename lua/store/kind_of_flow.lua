@@ -1,0 +1,50 @@
+-- kind_of_flow gives the kind of the runs of a flow what its newest version says of it, and takes back what the version
+-- before it said. What others have set of the kind stays. The root remembers the number of the version and what it said.
+--
+--   n      number of the version. If a later one, or the same, was here before, nothing changes
+--   given  what the version says, by field
+--
+-- Returns the field that would not fit to the others, and why; or nil
+--
+-- @use check/kind_defaults
+-- @use store/later
+-- @use task/defaults
+
+-- lines writes fields as the root has them.
+local function lines(fields)
+  local all = {}
+  for name, value in pairs(fields) do
+    all[#all + 1] = name .. "=" .. value
+  end
+  table.sort(all)
+  return table.concat(all, "\n")
+end
+
+local function kind_of_flow(tx, id, n, given)
+  local said = redis.call("HGET", tx.key.root, "flow:" .. id) or "0"
+  if tonumber(string.match(said, "^%d+")) >= n then
+    return nil
+  end
+  local kind, all = "flow." .. id, {}
+  for name, value in pairs(defaults(tx, kind)) do
+    all[name] = value
+  end
+  for name, value in string.gmatch(said, "([%w_]+)=([^\n]*)") do
+    if all[name] == value then
+      all[name] = nil
+    end
+  end
+  for name, value in pairs(given) do
+    all[name] = value
+  end
+  local field, why = kind_defaults.together(all)
+  if field then
+    return field, "of the kind " .. kind .. " " .. why
+  end
+  later.after(tx, "HSET", tx.key.root, "flow:" .. id, n .. "\n" .. lines(given))
+  if next(all) then
+    later.after(tx, "HSET", tx.key.root, "kind:" .. kind, lines(all))
+  else
+    later.after(tx, "HDEL", tx.key.root, "kind:" .. kind)
+  end
+end
