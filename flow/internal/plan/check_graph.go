@@ -27,6 +27,7 @@ func (g *Graph) names() (all []string) {
 // checkGraph checks the nodes and transitions of a graph, and where its tokens meet.
 func (r *reader) checkGraph(x *Template) {
 	g := x.Graph
+	g.link()
 	for i, c := range g.Nodes {
 		if c.Name != "" && slices.ContainsFunc(g.Nodes[:i], func(other *Call) bool { return other.Name == c.Name }) {
 			r.at(r.field(c, "id"), "two nodes have the id %s", c.Name)

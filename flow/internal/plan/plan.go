@@ -215,6 +215,11 @@ type Graph struct {
 	Nodes       []*Call
 	Transitions []*Transition
 	Output      *expression.Template // of the run; nil: its state
+
+	leaving  map[string][]*Transition // a node
+	meetings map[string]*Transition   // of fan-outs
+	reads    map[string][]string      // the nodes whose ends the expressions of a node read
+	kept     map[string]bool          // the nodes whose ends are read, also by the output
 }
 
 // Transition leads a token from a node to another one.
@@ -236,7 +241,7 @@ type Meeting struct {
 	Group   string // the transition whose fan-out made the tokens
 	Any     bool   // the first token that completes is enough
 	M       int    // so many that complete are enough; 0 without Any: all
-	Timeout Span   // from the first arrival; not set: computed
+	Timeout Span   // from the first token that arrives or is lost; not set: computed
 	Proceed bool   // at the timeout, continue with those that have completed
 	Merge   Merge
 }
