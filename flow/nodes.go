@@ -256,10 +256,9 @@ func (r *replay) meet(run *Run, byKey map[string]*Node) {
 		return // it has not begun
 	}
 	for _, m := range r.machine.Meetings() {
-		s := &siblings{m.To, m.Proceed, m.Needed}
 		for _, key := range m.Arrived {
 			if n := byKey[key]; n != nil {
-				n.siblings = s
+				n.siblings = &siblings{m.To, m.Proceed, false}
 				r.wait(run, n, m)
 			}
 		}
@@ -268,7 +267,7 @@ func (r *replay) meet(run *Run, byKey map[string]*Node) {
 			if n == nil || run.Record.Status.Ended() {
 				continue
 			}
-			n.siblings = s
+			n.siblings = &siblings{m.To, m.Proceed, slices.Contains(m.Needed, key)}
 			if !m.Until.IsZero() && !m.Proceed && (n.Deadline.IsZero() || m.Until.Before(n.Deadline)) {
 				n.Deadline, n.bound = m.Until, ofSiblings
 			}

@@ -23,11 +23,36 @@ type fan struct {
 	Size       int       `json:"size,omitempty"`
 	Live       int       `json:"live"` // tokens, and fan-outs within it whose tokens have not met
 	Arrived    []arrival `json:"arrived,omitempty"`
-	First      time.Time `json:"first,omitzero"`   // the first arrival
+	Came       int       `json:"came,omitempty"`   // siblings of which a token has arrived
+	First      time.Time `json:"first,omitzero"`   // when the first token arrived or was lost
 	Failed     string    `json:"failed,omitempty"` // why the first token failed that did
 	Fired      bool      `json:"fired,omitempty"`  // its tokens have met
 
-	Counts map[string]int `json:"counts,omitempty"` // how often its tokens were at a node, by the beginning of the key
+	Siblings map[int]*sibling `json:"siblings,omitempty"` // that have arrived or still can; of the run itself the only one, 0
+	Last     map[string]*End  `json:"last,omitempty"`     // the newest end of each node within it that something reads
+	Counts   map[string]int   `json:"counts,omitempty"`   // how often its tokens were at a node, by the beginning of the key
+}
+
+// sibling is one of the tokens that a fan-out has made, with all that it has become.
+type sibling struct {
+	Live int             `json:"live,omitempty"` // tokens, and fan-outs within it
+	Came bool            `json:"came,omitempty"` // one of its tokens has arrived
+	Ends map[string]*End `json:"ends,omitempty"` // the newest end of each node that its tokens can read
+}
+
+// add counts tokens of a sibling. Without one, it is lost if it has not arrived.
+func (f *fan) add(index, n int) {
+	f.Live += n
+	s := f.Siblings[index]
+	if s == nil {
+		return // the siblings have met
+	}
+	if s.Live += n; s.Live > 0 || f.ID == 0 {
+		return
+	}
+	if s.Ends = nil; !s.Came {
+		delete(f.Siblings, index)
+	}
 }
 
 // count counts a visit.
@@ -67,9 +92,6 @@ func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[s
 		}
 		items = list
 	}
-	g.Fanned++
-	f := &fan{ID: g.Fanned, Transition: x.ID, Outer: t.Fan, Branch: t.Branch, Size: len(items), Live: len(items) + 1}
-	g.Fans[f.ID] = f
 	path := t.Branch.Path
 	if path != "" {
 		path += "-"
@@ -77,11 +99,18 @@ func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[s
 	if n := g.Fans[t.Fan].count("-" + path); n > 1 {
 		path += strconv.Itoa(n) + "_" // a further fan-out at this place
 	}
+	g.Fanned++
+	f := &fan{ID: g.Fanned, Transition: x.ID, Outer: t.Fan, Branch: t.Branch, Size: len(items), Siblings: make(map[int]*sibling, len(items))}
+	g.Fans[f.ID] = f
+	for i := range items {
+		f.Siblings[i] = &sibling{}
+		f.add(i, 1)
+	}
+	if g.settle(m, f.ID); g.Fans[f.ID] != f {
+		return // without items it is over at once
+	}
 	for i, item := range items {
 		g.enter(m, x.To, f.ID, branch{i, item, path + strconv.Itoa(i)})
-	}
-	if !m.state.Over {
-		g.done(m, f.ID) // now all are counted: a fan-out without items is over at once
 	}
 }
 
@@ -97,15 +126,15 @@ func (g *graph) meet(m *Machine, x *plan.Transition, t *token, e End) {
 	case of == 0:
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("a token has come to the synchronization before %s, and the transition %s has not made it", x.To, x.Meet.Group)})
 		return
-	case f.Fired: // the siblings have gone on, and what it yields is dropped
-	default:
-		f.begin(m.at)
-		f.Arrived = append(f.Arrived, arrival{b.Index, strings.TrimPrefix(t.Branch.Path, b.Path), e.yield(), t.key})
 	}
-	g.Fans[t.Fan].Live-- // it was counted for this transition
-	if !f.Fired {
-		g.check(m, of)
+	f.begin(m.at)
+	f.Arrived = append(f.Arrived, arrival{b.Index, strings.TrimPrefix(t.Branch.Path, b.Path), e.yield(), t.key})
+	if s := f.Siblings[b.Index]; !s.Came {
+		s.Came = true
+		f.Came++
 	}
+	g.Fans[t.Fan].add(t.Branch.Index, -1) // it was counted for this transition
+	g.check(m, of)
 }
 
 // begin starts the clock of the meeting.
@@ -117,45 +146,33 @@ func (f *fan) begin(at time.Time) {
 
 // meeting returns the transition at which the tokens of a fan-out meet, nil if they do not.
 func (f *fan) meeting(g *graph) *plan.Transition {
-	for _, x := range g.of.Transitions {
-		if x.Meet != nil && x.Meet.Group == f.Transition && f.ID != 0 {
-			return x
-		}
+	if f.ID == 0 {
+		return nil
 	}
-	return nil
+	return g.of.Meeting(f.Transition)
 }
 
-// check lets the tokens of a fan-out continue as one if enough have arrived. If that can no longer be, the run fails.
+// check lets the tokens of a fan-out continue as one if enough have arrived. As soon as that can no longer be, the run fails.
 func (g *graph) check(m *Machine, of int) {
 	f := g.Fans[of]
 	if f == nil || f.Fired || m.state.Over {
 		return
 	}
-	meet := f.meeting(g).Meet
-	enough := f.Live == 0 && (len(f.Arrived) > 0 || f.Size == 0)
+	meet, can := f.meeting(g).Meet, len(f.Siblings)
+	enough := f.Live == 0 && (f.Came > 0 || f.Size == 0)
 	if meet.Any {
-		enough = len(f.Arrived) > 0
+		enough = f.Came > 0
 	} else if meet.M > 0 {
-		enough = len(f.Arrived) >= meet.M && f.tokens() >= meet.M
+		enough = f.Came >= meet.M
 	}
 	switch {
 	case enough:
 		g.fire(m, f)
-	case f.Live > 0:
-	case meet.M > 0:
-		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, f.tokens(), f.why())})
-	default:
+	case meet.M > can:
+		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, can, f.why())})
+	case f.Live == 0:
 		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.why()})
 	}
-}
-
-// tokens returns how many tokens of the fan-out have arrived, themselves or as tokens of fan-outs within it.
-func (f *fan) tokens() int {
-	all := map[int]bool{}
-	for _, a := range f.Arrived {
-		all[a.Index] = true
-	}
-	return len(all)
 }
 
 // why says why tokens are missing.
@@ -163,7 +180,7 @@ func (f *fan) why() string {
 	if f.Failed != "" {
 		return f.Failed
 	}
-	if f.tokens() == f.Size {
+	if len(f.Siblings) == f.Size {
 		return fmt.Sprintf("the transition %s has made %d", f.Transition, f.Size)
 	}
 	return fmt.Sprintf("no condition led a token of the transition %s to the synchronization", f.Transition)
@@ -180,7 +197,8 @@ func (g *graph) fire(m *Machine, f *fan) {
 	if target := x.Meet.Merge.Target; len(target) > 0 {
 		g.State = write(g.State, target, merged)
 	}
-	f.Fired, f.Arrived = true, nil
+	g.leave(f)
+	f.Fired, f.Arrived, f.Siblings, f.Counts = true, nil, nil, nil
 	if f.Live == 0 {
 		delete(g.Fans, f.ID)
 	}
@@ -268,25 +286,9 @@ const longestMeeting = 30 * time.Minute
 // 1.5, at most 30 min; 30 min if no action has a time.
 func (g *graph) computed(f *fan) time.Duration {
 	var longest time.Duration
-	seen := map[string]bool{}
-	var visit func(node string)
-	visit = func(node string) {
-		if seen[node] {
-			return
-		}
-		seen[node] = true
+	for node := range g.region(f.Transition).nodes {
 		if c := g.of.Node(node); c != nil {
 			longest = max(longest, c.Times.Attempt.Over(c.Times.Total).Time)
-		}
-		for _, x := range g.of.Transitions {
-			if x.From == node && (x.Meet == nil || x.Meet.Group != f.Transition) {
-				visit(x.To)
-			}
-		}
-	}
-	for _, x := range g.of.Transitions {
-		if x.ID == f.Transition && x.FanOut != nil {
-			visit(x.To)
 		}
 	}
 	if longest == 0 || longest > longestMeeting {

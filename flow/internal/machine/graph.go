@@ -14,12 +14,12 @@ import (
 // graph moves tokens from node to node. A token that a node has ended with follows each transition whose condition holds.
 type graph struct {
 	State  map[string]any    `json:"state,omitempty"`
-	Nodes  map[string]*End   `json:"nodes,omitempty"`  // the newest end of each node
 	Tokens map[string]*token `json:"tokens,omitempty"` // that execute, by the key of their call
 	Fans   map[int]*fan      `json:"fans,omitempty"`   // 0 is the run itself
 	Fanned int               `json:"fanned,omitempty"` // fan-outs so far
 
-	of *plan.Graph
+	of      *plan.Graph
+	regions map[string]region // of the fan-outs that were looked at, by their transitions
 }
 
 // token executes a node.
@@ -47,21 +47,18 @@ func newGraph(x *plan.Template, s *state) *graph {
 	if g.State == nil {
 		g.State = map[string]any{}
 	}
-	if g.Nodes == nil {
-		g.Nodes = map[string]*End{}
-	}
 	if g.Tokens == nil {
 		g.Tokens = map[string]*token{}
 	}
 	if g.Fans == nil {
-		g.Fans = map[int]*fan{0: {}}
+		g.Fans = map[int]*fan{0: {Siblings: map[int]*sibling{0: {}}}}
 	}
-	g.of = x.Graph
+	g.of, g.regions = x.Graph, map[string]region{}
 	return g
 }
 
 func (g *graph) begin(m *Machine) {
-	g.Fans[0].Live = 1
+	g.Fans[0].add(0, 1)
 	g.enter(m, g.of.Initial, 0, branch{})
 }
 
@@ -72,7 +69,7 @@ func (g *graph) enter(m *Machine, node string, of int, b branch) {
 	}
 	key := g.key(node, of, b)
 	g.Tokens[key] = &token{Node: node, Fan: of, Branch: b}
-	m.start(g.of.Node(node), key, g.variables(m, b, nil))
+	m.start(g.of.Node(node), key, g.variables(m, of, b, nil))
 }
 
 // key returns the key of a call. It depends on the place of the token and on how often it was at the node, and not on what
@@ -89,13 +86,9 @@ func (g *graph) key(node string, of int, b branch) string {
 }
 
 // variables returns what expressions can read for a token. output is what its node has yielded, if it has ended.
-func (g *graph) variables(m *Machine, b branch, output any) map[string]any {
-	nodes := map[string]any{}
-	for name, e := range g.Nodes {
-		nodes[name] = e.variables()
-	}
+func (g *graph) variables(m *Machine, of int, b branch, output any) map[string]any {
 	all := m.variables()
-	all["state"], all["nodes"] = g.State, g.withNotEnded(nodes)
+	all["state"], all["nodes"] = g.State, g.withNotEnded(g.read(of, b.Index))
 	all["_branch"] = map[string]any{"index": b.Index, "item": b.Item, "output": output}
 	return all
 }
@@ -104,12 +97,16 @@ func (g *graph) ended(m *Machine, key string, e End) {
 	t := g.Tokens[key]
 	t.key = key
 	delete(g.Tokens, key)
+	if g.late(t.Fan) {
+		g.done(m, t.Fan, t.Branch.Index)
+		return
+	}
 	c := g.of.Node(t.Node)
 	if e.Phase != Succeeded && !excused(c.Excuses, e.Phase) {
 		g.lose(m, t, fmt.Sprintf("node %s: %s%s", t.Node, e.Phase, withColon(e.Msg)), e)
 		return
 	}
-	g.Nodes[t.Node] = &e
+	g.keep(t, &e)
 	if c.Action != nil && c.Action.Type == plan.Set {
 		for _, path := range slices.Sorted(maps.Keys(e.Outputs)) { // what is outside comes before what is inside it
 			if names := strings.Split(path, "."); names[0] == "state" && len(names) > 1 {
@@ -120,14 +117,11 @@ func (g *graph) ended(m *Machine, key string, e End) {
 	g.follow(m, t, e)
 }
 
-// follow moves a token on. If no transition takes it, it has done its work.
+// follow moves a token on. If no transition takes it, it has done its work. The first transition that ends the fan-out ends the others too.
 func (g *graph) follow(m *Machine, t *token, e End) {
 	var taken []*plan.Transition
-	variables := g.variables(m, t.Branch, e.yield())
-	for _, x := range g.of.Transitions {
-		if x.From != t.Node {
-			continue
-		}
+	variables := g.variables(m, t.Fan, t.Branch, e.yield())
+	for _, x := range g.of.Leaving(t.Node) {
 		holds := true
 		if x.Condition != nil {
 			var err error
@@ -140,11 +134,13 @@ func (g *graph) follow(m *Machine, t *token, e End) {
 			taken = append(taken, x)
 		}
 	}
-	g.Fans[t.Fan].Live += len(taken)
+	g.Fans[t.Fan].add(t.Branch.Index, len(taken))
 	for _, x := range taken {
 		switch {
 		case m.state.Over:
 			return
+		case g.late(t.Fan):
+			g.Fans[t.Fan].add(t.Branch.Index, -1)
 		case x.FanOut != nil:
 			g.fanOut(m, x, t, variables)
 		case x.Meet != nil:
@@ -153,25 +149,32 @@ func (g *graph) follow(m *Machine, t *token, e End) {
 			g.enter(m, x.To, t.Fan, t.Branch)
 		}
 	}
-	g.done(m, t.Fan)
+	g.done(m, t.Fan, t.Branch.Index)
 }
 
 // done counts that a token of a fan-out has ended, or has become others that are counted.
-func (g *graph) done(m *Machine, of int) {
+func (g *graph) done(m *Machine, of, index int) {
+	g.Fans[of].add(index, -1)
+	g.settle(m, of)
+}
+
+// settle does what follows when there are fewer tokens of a fan-out.
+func (g *graph) settle(m *Machine, of int) {
 	f := g.Fans[of]
-	if f.Live--; f.Live > 0 || m.state.Over {
-		return
-	}
 	switch {
-	case of == 0:
+	case m.state.Over:
+	case of == 0 && f.Live == 0:
 		g.finish(m)
+	case of == 0:
+	case f.Fired && f.Live == 0:
+		delete(g.Fans, of)
 	case f.Fired:
-		delete(g.Fans, of)
-	case f.meeting(g) != nil:
+	case f.meeting(g) != nil && !g.late(of):
 		g.check(m, of)
-	default: // its tokens never meet: they were part of what is around them
+	case f.Live == 0: // its tokens do not meet: they were part of what is around them
 		delete(g.Fans, of)
-		g.done(m, f.Outer)
+		g.leave(f)
+		g.done(m, f.Outer, f.Branch.Index)
 	}
 }
 
@@ -179,10 +182,6 @@ func (g *graph) done(m *Machine, of int) {
 func (g *graph) lose(m *Machine, t *token, msg string, e End) {
 	for of := t.Fan; of != 0; of = g.Fans[of].Outer {
 		f := g.Fans[of]
-		if f.Fired {
-			g.done(m, t.Fan) // the siblings have gone on without it
-			return
-		}
 		if f.meeting(g) == nil {
 			continue
 		}
@@ -190,7 +189,7 @@ func (g *graph) lose(m *Machine, t *token, msg string, e End) {
 			f.Failed = msg
 		}
 		f.begin(m.at)
-		g.done(m, t.Fan)
+		g.done(m, t.Fan, t.Branch.Index)
 		return
 	}
 	m.end(End{Phase: failure(e.Phase), Code: e.Code, Msg: msg})
@@ -200,7 +199,7 @@ func (g *graph) lose(m *Machine, t *token, msg string, e End) {
 func (g *graph) finish(m *Machine) {
 	outputs := maps.Clone(g.State)
 	if g.of.Output != nil {
-		v, err := g.of.Output.Value(g.variables(m, branch{}, nil))
+		v, err := g.of.Output.Value(g.variables(m, 0, branch{}, nil))
 		object, ok := v.(map[string]any)
 		switch {
 		case err != nil:
@@ -246,6 +245,9 @@ func (g *graph) limit() (from, until time.Time) {
 func (g *graph) nearest() (found *fan) {
 	for _, of := range slices.Sorted(maps.Keys(g.Fans)) {
 		f := g.Fans[of]
+		if g.late(of) {
+			continue
+		}
 		if until := f.until(g); !until.IsZero() && (found == nil || until.Before(found.until(g))) {
 			found = f
 		}

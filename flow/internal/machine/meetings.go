@@ -13,7 +13,7 @@ type Meeting struct {
 	Missing []string  // keys of the calls that are under way and whose tokens belong to the same fan-out
 	Until   time.Time // zero: no token has come, or it has no limit
 	Proceed bool      // then those that have come continue; otherwise the run fails
-	Needed  bool      // each of the missing: the run fails if one of them is lost
+	Needed  []string  // those of the missing without which the run fails
 }
 
 // Meetings returns where tokens wait, or have waited when the run ended. It knows all keys only if the machine has followed
@@ -26,7 +26,7 @@ func (m *Machine) Meetings() (all []Meeting) {
 	for _, of := range slices.Sorted(maps.Keys(g.Fans)) {
 		f := g.Fans[of]
 		x := f.meeting(g)
-		if f.Fired || x == nil {
+		if x == nil || g.late(of) {
 			continue
 		}
 		one := Meeting{To: x.To, Until: f.until(g), Proceed: x.Meet.Proceed}
@@ -36,9 +36,11 @@ func (m *Machine) Meetings() (all []Meeting) {
 		for _, key := range slices.Sorted(maps.Keys(g.Tokens)) {
 			if g.within(g.Tokens[key].Fan, of) {
 				one.Missing = append(one.Missing, key)
+				if len(f.Siblings) <= max(x.Meet.M, 1) && g.alone(g.Tokens[key], of) {
+					one.Needed = append(one.Needed, key)
+				}
 			}
 		}
-		one.Needed = f.Live+len(f.Arrived) <= max(x.Meet.M, 1)
 		all = append(all, one)
 	}
 	return all
@@ -50,4 +52,22 @@ func (g *graph) within(fan, of int) bool {
 		fan = g.Fans[fan].Outer
 	}
 	return fan == of
+}
+
+// alone reports whether a sibling of a fan-out is lost with a token: it has no other token, and none of it has arrived.
+func (g *graph) alone(t *token, of int) bool {
+	fan, index := t.Fan, t.Branch.Index
+	for {
+		f := g.Fans[fan]
+		s := f.Siblings[index]
+		switch {
+		case s == nil || s.Live > 1 || s.Came:
+			return false
+		case fan == of:
+			return true
+		case f.Live > 1:
+			return false
+		}
+		fan, index = f.Outer, f.Branch.Index
+	}
 }

@@ -8,28 +8,11 @@ func (g *Graph) Node(name string) *Call {
 	return g.byName[name]
 }
 
-// From returns the transitions that leave a node.
-func (g *Graph) From(node string) []*Transition { return g.from[node] }
-
 func (g *Graph) names() []string {
 	if g == nil {
 		return nil
 	}
 	return g.all
-}
-
-// link notes where nodes and transitions are.
-func (g *Graph) link() {
-	g.byName, g.from = map[string]*Call{}, map[string][]*Transition{}
-	for _, c := range g.Nodes {
-		if g.byName[c.Name] == nil {
-			g.byName[c.Name] = c
-		}
-		g.all = append(g.all, c.Name)
-	}
-	for _, t := range g.Transitions {
-		g.from[t.From] = append(g.from[t.From], t)
-	}
 }
 
 // checkGraph checks the nodes and transitions of a graph, and where its tokens meet.
@@ -131,7 +114,7 @@ func (r *reader) checkReached(g *Graph) {
 	for len(next) > 0 {
 		from := next[0]
 		next = next[1:]
-		for _, t := range g.from[from] {
+		for _, t := range g.leaving[from] {
 			if !reached[t.To] {
 				reached[t.To] = true
 				next = append(next, t.To)

@@ -146,7 +146,7 @@ func (g *Graph) certain() (all []*Call) {
 		}
 		seen[c.Name] = true
 		all = append(all, c)
-		for _, t := range g.from[c.Name] {
+		for _, t := range g.leaving[c.Name] {
 			if t.Condition == nil {
 				next = append(next, t.To)
 			}

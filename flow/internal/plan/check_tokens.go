@@ -22,7 +22,7 @@ func (r *reader) checkTokens(g *Graph) {
 	seen, next := map[token]bool{{node: g.Initial}: true}, []token{{node: g.Initial}}
 	reached, met := map[*Transition]bool{}, map[*Transition]bool{}
 	for steps := 0; len(next) > 0; next = next[1:] {
-		for _, t := range g.from[next[0].node] {
+		for _, t := range g.leaving[next[0].node] {
 			to := token{t.To, next[0].open}
 			if t.Meet != nil {
 				reached[t] = true

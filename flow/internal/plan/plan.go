@@ -235,9 +235,14 @@ type Graph struct {
 	Transitions []*Transition
 	Output      *expression.Template // of the run; nil: its state
 
-	byName map[string]*Call
-	from   map[string][]*Transition // by the node that they leave
-	all    []string                 // the names of the nodes
+	Read []string // the nodes whose ends some expression reads
+
+	byName   map[string]*Call
+	all      []string                 // the names of the nodes
+	leaving  map[string][]*Transition // a node
+	meetings map[string]*Transition   // of fan-outs
+	reads    map[string][]string      // the nodes whose ends the expressions of a node read
+	kept     map[string]bool          // the nodes whose ends are read, also by the output
 }
 
 // Transition leads a token from a node to another one.
@@ -259,7 +264,7 @@ type Meeting struct {
 	Group   string // the transition whose fan-out made the tokens
 	Any     bool   // the first token that completes is enough
 	M       int    // so many that complete are enough; 0 without Any: all
-	Timeout Span   // from the first arrival; not set: computed
+	Timeout Span   // from the first token that arrives or is lost; not set: computed
 	Proceed bool   // at the timeout, continue with those that have completed
 	Merge   Merge
 }
