@@ -52,6 +52,7 @@ func TestAllAttemptsOfANodeHaveOneDeadline(t *testing.T) {
 		{"late without a time of all", called + `,"attempt_timeout":"8s","retry":{"limit":1}`, []time.Duration{19 * time.Second}, []string{"0s 8s", "19s 27s"}, "Error"},
 		{"adaptive", called + `,"timeout":"adaptive",` + adaptive + `,"retry":{"limit":3}`, []time.Duration{9 * time.Second, 10 * time.Second}, []string{"0s 20s", "9s 20s", "19s 20s", "19s 20s"}, "Error"},
 		{"adaptive and late", called + `,"timeout":"adaptive",` + adaptive + `,"retry":{"limit":3}`, []time.Duration{25 * time.Second, time.Second}, []string{"0s 20s", "25s 25.001s"}, "Timeout"},
+		{"pinned and late", `"executor":{"type":"workflow_call","workflow":"inner","version":"1","priority":3},"timeout":"20s","retry":{"limit":3}`, []time.Duration{25 * time.Second, time.Second}, []string{"0s 20s", "25s 25.001s"}, "Timeout"},
 		{"adaptive attempts", called + `,"timeout":"30s","attempt_timeout":"adaptive",` + adaptive + `,"retry":{"limit":1}`, []time.Duration{15 * time.Second}, []string{"0s 20s", "15s 30s"}, "Error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
