@@ -59,7 +59,8 @@ func cost(f func()) (time.Duration, uint64) {
 }
 
 // Whatever the parts of a definition are, the time and the memory to read it grow with its length, and not with the square of it. The
-// measure is a decoder of JSON, which reads each byte once; reading a definition is 5 to 30 times as much work.
+// measure is a decoder of JSON, which reads each byte once; reading a definition is 5 to 40 times as much work, and what grows with the square
+// takes 500 times as much or more.
 func TestReadingTakesTimeForEachByte(t *testing.T) {
 	for _, d := range largeDefinitions {
 		t.Run(d.name, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestReadingTakesTimeForEachByte(t *testing.T) {
 				if bytes > 512<<20 {
 					t.Fatalf("reading %d bytes allocates %d MiB", len(d.text), bytes>>20)
 				}
-				if ratio = float64(took) / float64(unit); ratio < 60 {
+				if ratio = float64(took) / float64(unit); ratio < 200 {
 					return
 				}
 			}
