@@ -42,7 +42,7 @@ func TestSuspendIsTrueOrFalse(t *testing.T) {
 
 // A few nodes cannot make a value that is larger than a worker's memory.
 func TestNodesCannotMakeALargeValue(t *testing.T) {
-	text := strings.Repeat("x", 600<<10)
+	text := strings.Repeat("x", 2400<<10)
 	in := func(n int) (all string) {
 		for i := range n {
 			all += fmt.Sprintf(`,{"name":"p%d","value":"{{ inputs.parameters.list }}"}`, i)
@@ -56,7 +56,7 @@ func TestNodesCannotMakeALargeValue(t *testing.T) {
 		"defaults": fmt.Sprintf(leaf, `"template":"leaf","inputs":{"parameters":[{"name":"list","value":"{{ inputs.parameters.list }}"}]}`),
 	} {
 		t.Run(what, func(t *testing.T) {
-			play(t, definition, map[string]any{"list": text}, "=Error: node a: Error: its inputs: the value has more than 1048576 bytes or 1000 levels, the limits")
+			play(t, definition, map[string]any{"list": text}, "=Error: node a: Error: its inputs: the value has more than 4194304 bytes or 1000 levels, the limits")
 		})
 	}
 	chain := `{"name":"n0","executor":{"type":"set","values":{"v":"{{ inputs.parameters.list }}"}}}`
@@ -71,7 +71,7 @@ func TestNodesCannotMakeALargeValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end := m.Begin(time.Now()).End; end == nil || end.Phase != Error || !strings.Contains(end.Msg, "node n17: Error") || !strings.Contains(end.Msg, "more than 1048576 bytes") {
+	if end := m.Begin(time.Now()).End; end == nil || end.Phase != Error || !strings.Contains(end.Msg, "node n19: Error") || !strings.Contains(end.Msg, "more than 4194304 bytes") {
 		t.Error("a node whose values have 2^40 bytes does not end with an error")
 	}
 }
