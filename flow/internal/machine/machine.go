@@ -286,7 +286,7 @@ func (m *Machine) end(e End) {
 func (m *Machine) withDefaults() (map[string]any, error) {
 	all := map[string]any{}
 	maps.Copy(all, m.state.Inputs)
-	given := len(all)
+	before := len(all)
 	for _, p := range m.of.Inputs {
 		if _, given := all[p.Name]; given {
 			continue
@@ -300,7 +300,7 @@ func (m *Machine) withDefaults() (map[string]any, error) {
 		}
 		all[p.Name] = v
 	}
-	if len(all) == given {
+	if len(all) == before {
 		return all, nil // checked by what has given them
 	}
 	return all, inputsFit(all)
