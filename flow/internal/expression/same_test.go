@@ -88,10 +88,10 @@ func TestTheSizeOfAValueIsBounded(t *testing.T) {
 			v = next.(map[string]any)["v"]
 		}
 	}
-	if levels != 11 || !strings.Contains(err.Error(), "more than 1048576 bytes") { // 1000 × 2^10 is less than 1 MiB
+	if levels != 13 || !strings.Contains(err.Error(), "more than 4194304 bytes") { // 1000 × 2^12 is less than 4 MiB
 		t.Errorf("after %d levels: %v", levels, err)
 	}
-	variables := map[string]any{"a": strings.Repeat("x", 400<<10)}
+	variables := map[string]any{"a": strings.Repeat("x", 1600<<10)}
 	for source, fits := range map[string]bool{"a": true, "[a, a]": true, "[a, a, a]": false, "a + a + a": false, "string([a, a])": true, "string([a, a, a])": false, "len(string([a, a, a]))": false, "len(a + a + a)": true} {
 		e, err := Compile(source, []string{"a"})
 		if err != nil {
@@ -101,7 +101,7 @@ func TestTheSizeOfAValueIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
-	for text, fits := range map[string]bool{"{{ a }}-{{ a }}": true, "{{ a }}{{ a }}-{{ a }}": false, "{{ a }}{{ a }}" + strings.Repeat("y", 300<<10): false} {
+	for text, fits := range map[string]bool{"{{ a }}-{{ a }}": true, "{{ a }}{{ a }}-{{ a }}": false, "{{ a }}{{ a }}" + strings.Repeat("y", 1200<<10): false} {
 		x, err := CompileTemplate([]any{text}, []string{"a"})
 		if err != nil {
 			t.Fatal(err)

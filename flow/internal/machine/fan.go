@@ -208,6 +208,9 @@ func (g *graph) fire(m *Machine, f *fan) {
 // merge makes one value of the results of tokens, which are in the order they arrived. Tokens of fan-outs within are numbered anew, since several
 // have the number of the token of which they were made; keyed_by_branch names them by their places, such as 2-0.
 func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
+	if err := fits(arrived); err != nil {
+		return nil, err
+	}
 	order := slices.Clone(arrived)
 	slices.SortFunc(order, func(a, b arrival) int {
 		return cmp.Or(a.Index-b.Index, slices.Compare(places(a.Within), places(b.Within)))

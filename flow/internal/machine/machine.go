@@ -90,6 +90,7 @@ type Machine struct {
 	state *state
 	at    time.Time // of the end that is being handled
 	due   []due     // ends of calls that take no time
+	held  int       // bytes of them
 	steps Steps
 	watch Watch
 	check func(*Child) error
@@ -99,8 +100,9 @@ type Machine struct {
 
 // due is the end of a call that the machine has performed itself, and that its body has not handled yet.
 type due struct {
-	key string
-	end End
+	key  string
+	end  End
+	size int
 }
 
 // Watch is called for each call that begins, with a nil end, and for each one that has ended for good. child is the newest
@@ -114,6 +116,7 @@ type state struct {
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
 	Made     int              `json:"made,omitempty"`    // calls so far
+	Yielded  int              `json:"yielded,omitempty"` // bytes that calls that take no time have yielded since the state was weighed
 	Signals  map[string]int   `json:"signals,omitempty"` // how many of a name were awaited so far
 	DAG      *dag             `json:"dag,omitempty"`
 	Loop     *loop            `json:"loop,omitempty"`
@@ -203,14 +206,11 @@ func (m *Machine) Err() error {
 
 // State returns what Restore needs.
 func (m *Machine) State() ([]byte, error) {
-	if !value.Fits(m.state, mostState) {
-		return nil, fmt.Errorf("the run keeps more than %d bytes of what its nodes have yielded: let them store what is large, and yield a name of it", mostState)
+	if err := fits(m.state); err != nil {
+		return nil, err
 	}
 	return json.Marshal(m.state)
 }
-
-// mostState bounds the bytes of a state. Values of many nodes can be one in memory, and are as many in the state.
-const mostState = 64 << 20
 
 // Begin begins at an instant.
 func (m *Machine) Begin(at time.Time) Steps {
@@ -287,10 +287,10 @@ func (m *Machine) Passed() Steps {
 func (m *Machine) take() Steps {
 	for len(m.due) > 0 && !m.state.Over && m.Err() == nil {
 		next := m.due[0]
-		m.due = m.due[1:]
+		m.due, m.held = m.due[1:], m.held-next.size
 		m.body.ended(m, next.key, next.end)
 	}
-	m.due = nil
+	m.due, m.held = nil, 0
 	steps := m.steps
 	m.steps = Steps{}
 	return steps
@@ -305,8 +305,8 @@ func (m *Machine) end(e End) {
 		e.Outputs, e.Result = map[string]any{"value": e.Result}, nil // a run yields an object
 	}
 	e.At = m.at
-	if e.Phase == Succeeded && !value.Fits(e.Outputs, mostState) {
-		e = End{Phase: Error, Msg: fmt.Sprintf("the outputs have more than %d bytes", mostState), At: m.at}
+	if err := fits(e.Outputs); err != nil {
+		e = End{Phase: Error, Msg: err.Error(), At: m.at}
 	}
 	m.state.Over, m.steps.End = true, &e
 }
@@ -576,5 +576,7 @@ func (m *Machine) perform(c *plan.Call, key string, e End) {
 		m.watch(c.Name, key, "", nil)
 		m.watch(c.Name, key, "", &e)
 	}
-	m.due = append(m.due, due{key, e})
+	next := due{key, e, value.Size(e.Outputs, mostKept)}
+	m.due = append(m.due, next)
+	m.weigh(next.size)
 }

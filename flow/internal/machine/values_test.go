@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestSuspendIsTrueOrFalse(t *testing.T) {
 
 // A few nodes cannot make a value that is larger than a worker's memory.
 func TestNodesCannotMakeALargeValue(t *testing.T) {
-	text := strings.Repeat("x", 600<<10)
+	text := strings.Repeat("x", 2400<<10)
 	in := func(n int) (all string) {
 		for i := range n {
 			all += fmt.Sprintf(`,{"name":"p%d","value":"{{ inputs.parameters.list }}"}`, i)
@@ -55,7 +56,7 @@ func TestNodesCannotMakeALargeValue(t *testing.T) {
 		"defaults": fmt.Sprintf(leaf, `"template":"leaf","inputs":{"parameters":[{"name":"list","value":"{{ inputs.parameters.list }}"}]}`),
 	} {
 		t.Run(what, func(t *testing.T) {
-			play(t, definition, map[string]any{"list": text}, "=Error: node a: Error: its inputs: the value has more than 1048576 bytes or 1000 levels, the limits")
+			play(t, definition, map[string]any{"list": text}, "=Error: node a: Error: its inputs: the value has more than 4194304 bytes or 1000 levels, the limits")
 		})
 	}
 	chain := `{"name":"n0","executor":{"type":"set","values":{"v":"{{ inputs.parameters.list }}"}}}`
@@ -70,33 +71,84 @@ func TestNodesCannotMakeALargeValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end := m.Begin(time.Now()).End; end == nil || end.Phase != Error || !strings.Contains(end.Msg, "node n17: Error") || !strings.Contains(end.Msg, "more than 1048576 bytes") {
+	if end := m.Begin(time.Now()).End; end == nil || end.Phase != Error || !strings.Contains(end.Msg, "node n19: Error") || !strings.Contains(end.Msg, "more than 4194304 bytes") {
 		t.Error("a node whose values have 2^40 bytes does not end with an error")
 	}
 }
 
-// Many nodes that pass one large value make no state that is larger than a worker's memory.
-func TestAStateIsBounded(t *testing.T) {
-	pass := ""
-	for i := range 200 {
-		pass += fmt.Sprintf(`{"name":"n%d","executor":{"type":"set","values":{"v":"{{ inputs.parameters.list }}"}}},`, i)
+// What a run keeps is bounded, whether its own nodes have yielded it, or its tasks.
+func TestWhatARunKeepsIsBounded(t *testing.T) {
+	const few, many = 300 << 10, 900 << 10 // bytes of a value; 100 of them are less and more than the bound
+	nodes := func(does, after string) (all string) {
+		for i := range 100 {
+			all += fmt.Sprintf(`,{"name":"n%d",%s}`, i, strings.ReplaceAll(strings.ReplaceAll(does, "N", fmt.Sprint(i)), "BEFORE", after))
+			after = fmt.Sprintf(`,"dependencies":["n%d"]`, i)
+		}
+		return all[1:]
 	}
-	d, err := plan.Read([]byte(strings.Replace(loopOf(``), `"loop":`, `"dag":{"tasks":[`+pass+`{"name":"x","executor":{"type":"x"}}]}`, 1)))
+	set := `"executor":{"type":"set","values":{"v":"N{{ inputs.parameters.list }}"}}`
+	reads := ""
+	for i := range 100 {
+		reads += fmt.Sprintf(`{{ len(tasks.n%d.outputs.parameters.v) }}`, i)
+	}
+	in := func(tasks string) string {
+		return strings.Replace(loopOf(``), `"loop":`, `"dag":{"tasks":[`+tasks+`]}`, 1)
+	}
+	fan := func(kind, strategy string) string {
+		return `{"inputs":{"parameters":[{"name":"list"}]},"initial":"a","nodes":[{"id":"a","action_id":"none"},{"id":"b","action_id":"` + kind + `"},{"id":"c","action_id":"none"}],
+			"actions":[{"id":"x","kind":"x"},{"id":"none","kind":"update_context","implementation":{"values":{}}},{"id":"set","kind":"update_context","implementation":{"values":{"state.v":"{{ _branch.index }}{{ inputs.parameters.list }}"}}}],
+			"transitions":[{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":100}},{"from":"b","to":"c","synchronization":{"sibling_group":"t","strategy":` + strategy + `}}],"output":{"n":"{{ nodes.c.phase }}"}}`
+	}
+	for what, definition := range map[string]string{
+		"nodes that wait for none":     in(nodes(set, "")),
+		"nodes of which one reads all": in(nodes(set+"BEFORE", "") + `,{"name":"last","dependencies":["n99"],"executor":{"type":"set","values":{"v":"` + reads + `"}}}`),
+		"a loop":                       loopOf(`{"items":` + strings.ReplaceAll(fmt.Sprint(make([]int, 100)), " ", ",") + `,"task":{` + set + `}}`),
+		"tokens that meet":             fan("set", `"all"`),
+		"tasks":                        in(nodes(`"executor":{"type":"x"}`, "")),
+		"tokens that do not meet":      strings.Replace(fan("set", `"any"`), `,{"from":"b","to":"c","synchronization":{"sibling_group":"t","strategy":"any"}}`, `,{"from":"b","to":"c","condition":"false"}`, 1),
+		"tasks whose tokens meet":      fan("x", `"all"`),
+	} {
+		for size, want := range map[int]Phase{few: Succeeded, many: Error} {
+			d, err := plan.Read([]byte(definition))
+			if err != nil {
+				t.Fatal(what, err)
+			}
+			text := strings.Repeat("x", size)
+			m, err := New(d, d.Entry, map[string]any{"list": text})
+			if err != nil {
+				t.Fatal(what, err)
+			}
+			todo := m.Begin(time.Now())
+			for i := 0; todo.End == nil; i++ {
+				next := todo.Create[i]
+				todo.Add(m.Ended(next.Name, End{Phase: Succeeded, At: time.Now(), Outputs: map[string]any{"v": text}}))
+			}
+			if e := todo.End; e.Phase != want || want == Error && !strings.Contains(e.Msg, errKept.Error()) {
+				t.Errorf("%s of %d bytes: it is %s: %.300s", what, size, e.Phase, e.Msg)
+			}
+		}
+	}
+}
+
+// A state that is too large is not written.
+func TestAStateIsBounded(t *testing.T) {
+	d, err := plan.Read([]byte(flowOf(`{"name":"a","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size, want := range map[int]bool{100 << 10: true, 1000 << 10: false} {
-		m, err := New(d, d.Entry, map[string]any{"list": strings.Repeat("x", size)})
+	list := make([]any, 100)
+	for i := range list {
+		list[i] = strings.Repeat("x", 1<<20)
+	}
+	for n, want := range map[int]error{50: nil, 70: errKept} {
+		m, err := New(d, d.Entry, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Begin(time.Now())
-		if state, err := m.State(); (err == nil) != want || err == nil && len(state) < 200*size || err != nil && !strings.Contains(err.Error(), "keeps more than 67108864 bytes") {
-			t.Errorf("200 values of %d bytes: a state of %d bytes, %v", size, len(state), err)
-		}
-		end := m.Ended("x", End{Phase: Succeeded, At: time.Now()}).End
-		if (end.Phase == Succeeded) != want || !want && end.Msg != "the outputs have more than 67108864 bytes" {
-			t.Errorf("200 values of %d bytes: the DAG is %s %.100s", size, end.Phase, end.Msg)
+		m.Ended("a", End{Phase: Succeeded, At: time.Now(), Outputs: map[string]any{"v": list[:n]}})
+		if state, err := m.State(); !errors.Is(err, want) || err == nil && len(state) < n<<20 {
+			t.Errorf("with %d MiB: a state of %d bytes, %v", n, len(state), err)
 		}
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a value that is computed.
+// The limits of a value that is computed. They are larger than what a task can be given by default: the queue's own limit says how many
+// bytes there are.
 const (
-	MaxBytes = 1 << 20 // of its JSON, without the escapes
+	MaxBytes = 4 << 20 // of its JSON, without the escapes
 	MaxDepth = 1000    // lists and objects within each other
 )
 

@@ -2,10 +2,15 @@ package value
 
 import "reflect"
 
-// Fits reports whether a value with all that is below it has about so many bytes as JSON at most. It stops when it has seen as many: what is
-// shared in memory is written once for each place that has it.
-func Fits(v any, bytes int) bool { return fits(reflect.ValueOf(v), &bytes) }
+// Size returns about how many bytes a value has as JSON, with all that is below it. What is shared in memory counts at each place that has
+// it. If it has more than most bytes, Size stops there.
+func Size(v any, most int) int {
+	room := most
+	fits(reflect.ValueOf(v), &room)
+	return most - room
+}
 
+// fits takes the bytes of a value from room, and reports whether there was enough.
 func fits(v reflect.Value, room *int) bool {
 	*room -= len(",")
 	switch v.Kind() {
