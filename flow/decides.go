@@ -106,11 +106,23 @@ func (n *Node) says(r, in *Run) string {
 	case ofLine:
 		return ", which has been in line too long " + left + "; then " + n.then(whole)
 	case ofSiblings:
-		return ", whose siblings wait for it before " + n.siblings.to + " and are out of time " + left + "; then " + whole + " fails"
+		then := whole + " fails"
+		if n.siblings.proceed {
+			then = "they continue without it"
+		}
+		return ", whose siblings wait for it before " + n.siblings.to + " and are out of time " + left + "; then " + then
 	case ofRun:
+		if n.own() {
+			return ", which is out of time " + left + ", and so is the run"
+		}
 		return ", which has no limit of its own; the run is out of time " + left
 	}
 	return ", which has no limit, and neither has the run: nothing but a signal or a cancellation ends this wait if the node does not end"
+}
+
+// own reports whether the node has a limit of its own at the instant of its deadline.
+func (n *Node) own() bool {
+	return n.record != nil && (n.record.Deadline.Equal(n.Deadline) || n.record.LimitAt.Equal(n.Deadline))
 }
 
 // retried says what follows when an attempt is out of time.

@@ -15,7 +15,7 @@ import (
 // siblings says what a fan-in means for a token that has not come to it yet, or waits there.
 type siblings struct {
 	to      string // the node behind it
-	proceed bool   // when it is out of time, the run continues with the tokens that have come
+	proceed bool   // when it is out of time, the tokens that have come continue
 	needed  bool   // the run fails if this token is lost
 }
 
@@ -258,7 +258,7 @@ func (r *replay) meet(run *Run, byKey map[string]*Node) {
 	for _, m := range r.machine.Meetings() {
 		for _, key := range m.Arrived {
 			if n := byKey[key]; n != nil {
-				n.siblings = &siblings{m.To, m.Proceed, false}
+				n.siblings = &siblings{to: m.To}
 				r.wait(run, n, m)
 			}
 		}
@@ -267,8 +267,8 @@ func (r *replay) meet(run *Run, byKey map[string]*Node) {
 			if n == nil || run.Record.Status.Ended() {
 				continue
 			}
-			n.siblings = &siblings{m.To, m.Proceed, slices.Contains(m.Needed, key)}
-			if !m.Until.IsZero() && !m.Proceed && (n.Deadline.IsZero() || m.Until.Before(n.Deadline)) {
+			n.siblings = &siblings{m.To, m.Proceed && len(m.Arrived) > 0, slices.Contains(m.Needed, key)}
+			if !m.Until.IsZero() && (n.Deadline.IsZero() || m.Until.Before(n.Deadline)) {
 				n.Deadline, n.bound = m.Until, ofSiblings
 			}
 		}

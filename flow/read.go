@@ -112,7 +112,7 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 		if !begun {
 			return one, nil
 		}
-		return one, one.follow(ctx)
+		return one, one.explain(ctx, created(r.Record))
 	}
 	taken, err := v.taken(ctx, r.Record)
 	switch {

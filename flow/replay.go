@@ -32,6 +32,8 @@ type replay struct {
 	context context.Context // of the reading
 	budget  *budget
 
+	first   map[string]bool // names of children whose ends come before others of the same instant
+	tied    []string        // those whose ends came behind another one of the same instant
 	waiting []*queue.Record // children that have ended and that the machine has not seen yet, by the instant of their end
 }
 
@@ -40,6 +42,38 @@ type sight struct {
 	node, key string
 	children  []string     // names; several if the run has tried it again
 	end       *machine.End // nil: it is under way
+}
+
+// mostOrders is how many orders of ends are tried.
+const mostOrders = 20
+
+// explain replays the run. The order of two ends of one ms is not stored. If the first order does not lead to all children that the run has
+// created, others are tried, and the one that leads to the most of them is kept.
+func (r *replay) explain(ctx context.Context, created int) error {
+	r.first = map[string]bool{}
+	if err := r.follow(ctx); err != nil {
+		return err
+	}
+	best, last := r.found(), true
+	tied := r.tied
+	for tries := 0; best < created && len(tied) > 0 && tries < mostOrders; tries++ {
+		name := tied[0]
+		tied = tied[1:]
+		r.first[name] = true
+		if err := r.follow(ctx); err != nil {
+			return err
+		}
+		if n := r.found(); n > best {
+			best, last, tied = n, true, r.tied
+			continue
+		}
+		delete(r.first, name)
+		last = false
+	}
+	if last {
+		return nil
+	}
+	return r.follow(ctx)
 }
 
 // follow replays the run. Children that ended because the run did are no news for the machine.
@@ -68,7 +102,13 @@ func (r *replay) follow(ctx context.Context) (err error) {
 		if len(r.waiting) > 0 {
 			next := r.waiting[0]
 			r.waiting = r.waiting[1:]
-			steps = r.machine.Follow(next.ID[len(r.run.ID)+1:], endOf(next))
+			for _, other := range r.waiting {
+				if len(r.tied) == mostOrders || !other.CompletedAt.Equal(next.CompletedAt) {
+					break
+				}
+				r.tied = append(r.tied, r.nameOf(other))
+			}
+			steps = r.machine.Follow(r.nameOf(next), endOf(next))
 		} else if steps = r.machine.PassedBefore(r.until()); len(steps.Create) == 0 && steps.End == nil {
 			break
 		}
@@ -78,7 +118,7 @@ func (r *replay) follow(ctx context.Context) (err error) {
 
 // begin makes the machine, and begins at an instant.
 func (r *replay) begin(at time.Time) (steps machine.Steps, err error) {
-	r.made, r.sights, r.order, r.waiting = map[string]bool{}, map[string]*sight{}, nil, nil
+	r.made, r.sights, r.order, r.waiting, r.tied, r.end = map[string]bool{}, map[string]*sight{}, nil, nil, nil, nil
 	if r.machine, err = machine.New(r.plan, r.template.Name, r.inputs); err != nil {
 		return steps, err
 	}
@@ -153,7 +193,7 @@ func (r *replay) take(ctx context.Context, s machine.Steps) error {
 			continue
 		}
 		i, _ := slices.BinarySearchFunc(r.waiting, child, func(a, b *queue.Record) int {
-			if a.CompletedAt.After(b.CompletedAt) {
+			if a.CompletedAt.After(b.CompletedAt) || a.CompletedAt.Equal(b.CompletedAt) && !r.first[r.nameOf(a)] && r.first[name] {
 				return 1
 			}
 			return -1 // behind those of the same instant
@@ -162,6 +202,9 @@ func (r *replay) take(ctx context.Context, s machine.Steps) error {
 	}
 	return nil
 }
+
+// nameOf returns the name of a child of the run.
+func (r *replay) nameOf(child *queue.Record) string { return child.ID[len(r.run.ID)+1:] }
 
 // endedWithRun reports whether a child ended because the run did, or a run around it, or after that.
 func (r *replay) endedWithRun(child *queue.Record) bool {

@@ -36,6 +36,8 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 		return err
 	case n.Kind != kindWait && n.Kind != "signal" && !n.mayWait():
 		return refusal.Invalid("node", "%s does not wait for a signal: its kind is %s", node, n.Kind)
+	case n.Phase == Created && len(n.WaitsFor) == 0:
+		return refusal.Invalid("node", "%s does not wait yet: resume it when a worker has continued the run", node)
 	case n.Phase == Created || n.Task == "" && !n.Phase.over():
 		return refusal.Invalid("node", "%s does not wait yet: %s", node, n.before())
 	case n.Phase.over():

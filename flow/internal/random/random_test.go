@@ -76,7 +76,7 @@ func next(seed *uint64) sample {
 		g := &generator{Rand: rand.New(rand.NewPCG(*seed, 1)), seed: *seed}
 		e := &evaluator{seed: *seed, leaves: map[string]string{}}
 		id := fmt.Sprintf("f%d", *seed)
-		if *seed%4 == 0 {
+		if *seed%3 == 0 {
 			x := g.graph()
 			return sample{e, id, g.writeGraph(id, x), e.graph(x)}
 		}

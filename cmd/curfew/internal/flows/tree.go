@@ -23,7 +23,7 @@ var branches = app.List[branch]{
 		{Name: "node", Show: func(b branch) string { return b.stem + app.PlainText(b.Key) }},
 		{Name: "phase", Show: func(b branch) string { return app.OrDash(string(b.Phase)) }, Paint: func(b branch) app.Colour { return colours[b.Phase] }},
 		{Name: "attempts", Right: true, Show: func(b branch) string {
-			if b.Attempts == 0 || b.Kind == "flow/wait" || b.Kind == "flow/sleep" { // no worker runs these
+			if b.Attempts == 0 || b.Kind == "flow/wait" || b.Kind == "flow/sleep" || b.Kind == "signal" { // no worker runs these
 				return "-"
 			}
 			return fmt.Sprint(b.Attempts)
