@@ -253,44 +253,10 @@ func (f *fan) until(g *graph) (at time.Time) {
 	}
 	limit := f.meeting(g).Meet.Timeout
 	if !limit.Set {
-		limit.Time = g.computed(f)
+		limit.Time = g.of.MeetingTime(f.Transition, f.Size)
 	}
 	if limit.Time == 0 {
 		return at
 	}
 	return f.First.Add(limit.Time)
-}
-
-// longestMeeting is the greatest computed limit of a meeting.
-const longestMeeting = 30 * time.Minute
-
-// computed returns the limit of a meeting that gives none: the longest time of an action between the fan-out and the meeting × tokens ×
-// 1.5, at most 30 min; 30 min if no action has a time.
-func (g *graph) computed(f *fan) time.Duration {
-	var longest time.Duration
-	seen := map[string]bool{}
-	var visit func(node string)
-	visit = func(node string) {
-		if seen[node] {
-			return
-		}
-		seen[node] = true
-		if c := g.of.Node(node); c != nil {
-			longest = max(longest, c.Times.Attempt.Over(c.Times.Total).Time)
-		}
-		for _, x := range g.of.Transitions {
-			if x.From == node && (x.Meet == nil || x.Meet.Group != f.Transition) {
-				visit(x.To)
-			}
-		}
-	}
-	for _, x := range g.of.Transitions {
-		if x.ID == f.Transition && x.FanOut != nil {
-			visit(x.To)
-		}
-	}
-	if longest == 0 || longest > longestMeeting {
-		return longestMeeting
-	}
-	return min(time.Duration(float64(longest)*float64(f.Size)*1.5), longestMeeting)
 }
