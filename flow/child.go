@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
-	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/flow/internal/value"
@@ -208,26 +207,8 @@ func (r *run) signal(c *machine.Child) (steps machine.Steps, err error) {
 	return r.machine.Ended(c.Name, endOf(record)), nil
 }
 
-// longestSleep is how long a sleep can be.
-const longestSleep = 10 * 365 * 24 * time.Hour
-
-// durationOf reads the duration of a sleep: a text such as 10s, or a number of ms.
-func durationOf(v any) (d time.Duration, err error) {
-	switch v := v.(type) {
-	case string:
-		d, err = duration.Parse(v)
-	case int:
-		d = time.Duration(min(v, int(longestSleep.Milliseconds())+1)) * time.Millisecond
-	case float64:
-		d = time.Duration(min(v, float64(longestSleep.Milliseconds())+1) * float64(time.Millisecond))
-	default:
-		return 0, fmt.Errorf("the duration of a sleep must be a text such as 10s, or a number of ms, and is %v", v)
-	}
-	if err == nil && (d < time.Millisecond || d > longestSleep) {
-		err = errors.New("the duration of a sleep must be from 1ms to 10 years")
-	}
-	return d, err
-}
+// durationOf reads the duration of a sleep.
+func durationOf(v any) (time.Duration, error) { return plan.SleepTime(v) }
 
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ type Plan struct {
 
 	// Latest is the latest end of a run after its beginning: what its nodes can take at most one after the other, and no
 	// more than Timeout. 0: never. Nodes in line wait for a worker, which only their own limits bound. A kind can have
-	// limits of its own in a namespace: a definition does not know them. A task whose worker dies begins its time in line
+	// limits and retries of its own in a namespace: a definition does not know them. Such retries can make a run end later. A task whose worker dies begins its time in line
 	// and its attempt again, at most three times, which is not counted here: the timeout of a node bounds that too.
 	Latest time.Duration
 	// Unbounded are the nodes that have no limit, as template/node: only the run, or a template around them, bounds them.
@@ -75,7 +76,12 @@ type span struct {
 	never bool // nothing ends it
 }
 
-func (s span) then(next span) span { return span{s.time + next.time, s.never || next.never} }
+// furthest is further than a run can last.
+const furthest = 100 * 365 * 24 * time.Hour
+
+func (s span) then(next span) span {
+	return span{min(s.time+next.time, furthest), s.never || next.never}
+}
 
 func longest(a, b span) span { return span{max(a.time, b.time), a.never || b.never} }
 
@@ -88,9 +94,8 @@ func (s span) within(limit plan.Span) span {
 }
 
 func (s span) times(n int) span {
-	const most = 100 * 365 * 24 * time.Hour
-	if s.time > 0 && n > int(most/s.time) {
-		return span{most, s.never} // further than a run can last
+	if s.time > 0 && n > int(furthest/s.time) {
+		return span{furthest, s.never}
 	}
 	return span{s.time * time.Duration(n), s.never}
 }
@@ -154,7 +159,7 @@ func (o *outline) of(x *plan.Template) span {
 	default:
 		s = o.call(x.Calls()[0])
 	}
-	s = s.within(x.Times.Total)
+	s = s.within(x.Times.AtMost().Total)
 	o.known[x.Name] = s
 	return s
 }
@@ -193,10 +198,8 @@ func (o *outline) graph(g *plan.Graph) span {
 		}
 		under[node] = true
 		var after span
-		for _, x := range g.Transitions {
-			if x.From == node {
-				after = longest(after, way(x.To))
-			}
+		for _, x := range g.Leaving(node) {
+			after = longest(after, way(x.To))
 		}
 		under[node] = false
 		ways[node] = o.call(g.Node(node)).then(after)
@@ -207,10 +210,7 @@ func (o *outline) graph(g *plan.Graph) span {
 
 // call returns how long a node can take with all its attempts.
 func (o *outline) call(c *plan.Call) span {
-	times, x, action := c.Times, o.d.Templates[c.Template], c.Action
-	if x != nil {
-		times, action = times.Over(x.Times), x.Action
-	}
+	times, x, action := o.d.Times(c).AtMost(), o.d.Templates[c.Template], o.d.Action(c)
 	var once span
 	switch {
 	case x != nil && action == nil:
@@ -225,8 +225,8 @@ func (o *outline) call(c *plan.Call) span {
 		once = span{times.Attempt.Time + times.Line.Time, times.Attempt.Time == 0 || times.Line.Time == 0}
 	}
 	all := once
-	for i := range min(c.Retry.Limit, 1000) {
-		all = all.then(once).then(span{time: pause(c.Retry.Backoff, i)})
+	for i := range c.Retry.Limit {
+		all = all.then(once).then(span{time: c.Retry.Backoff.Before(i + 2)})
 	}
 	return all.within(times.Total)
 }
@@ -251,26 +251,11 @@ func sleeps(a *plan.Action) span {
 	return span{d, err != nil} // an expression decides when the run is there
 }
 
-// pause is the pause before a further attempt.
-func pause(b plan.Backoff, i int) time.Duration {
-	d := b.Delay
-	for ; b.Exponential && i > 0 && d < 365*24*time.Hour; i-- {
-		d *= 2
-	}
-	if b.Max > 0 {
-		d = min(d, b.Max)
-	}
-	return d
-}
-
 func (o *outline) node(x *plan.Template, c *plan.Call) PlanNode {
-	times := c.Times
+	times := o.d.Times(c).AtMost()
 	r := replay{plan: o.d, template: x}
 	n := PlanNode{Template: x.Name, Name: c.Name, WaitsFor: c.After, Attempts: c.Retry.Limit + 1}
 	n.Kind, n.Calls = r.kindOfCall(o.d.ID, c)
-	if called := o.d.Templates[c.Template]; called != nil {
-		times = times.Over(called.Times)
-	}
 	n.Timeout, n.AttemptTimeout, n.QueueTimeout = times.Total.Time, times.Attempt.Time, times.Line.Time
 	switch {
 	case c.Retry.Limit == 0:
@@ -281,7 +266,7 @@ func (o *outline) node(x *plan.Template, c *plan.Call) PlanNode {
 	default:
 		n.Retries = "after errors and timeouts of an attempt"
 	}
-	action, _ := r.actionOf(c)
+	action := o.d.Action(c)
 	n.ofKind = !c.Retry.Set && times.Total.Time == 0 && action != nil && action.OfUsers()
 	if x.Graph != nil {
 		n.WaitsFor, n.FanIn = before(x.Graph, c.Name)
@@ -309,7 +294,7 @@ func before(g *plan.Graph, node string) (from []string, fanIn string) {
 		}
 		switch limit := x.Meet.Timeout; {
 		case !limit.Set:
-			fanIn += ", at most 1.5 × the longest time of an action × tokens after the first, and 30m"
+			fanIn += ", at most " + computed(g, x.Meet.Group) + " after the first"
 		case limit.Time == 0:
 			fanIn += ", without a limit"
 		default:
@@ -322,6 +307,21 @@ func before(g *plan.Graph, node string) (from []string, fanIn string) {
 		}
 	}
 	return from, fanIn
+}
+
+// computed says how long a synchronization waits that gives no time.
+func computed(g *plan.Graph, group string) string {
+	nodes, _ := g.Within(group)
+	longest := g.Longest(nodes)
+	if fan := g.Fan(group); fan != nil {
+		if tokens, known := fan.FanOut.Made(); known {
+			return duration.Duration(plan.MeetingTime(longest, tokens)).String()
+		}
+	}
+	if one := plan.MeetingTime(longest, 1); one < plan.LongestMeeting {
+		return duration.Duration(one).String() + " × tokens, and 30m,"
+	}
+	return duration.Duration(plan.LongestMeeting).String()
 }
 
 // String writes a line for each node, and one for the whole.
@@ -345,8 +345,12 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "The run ends at most %v after its beginning, by its timeout; these have no limit: %s\n", duration.Duration(p.Latest), strings.Join(p.Unbounded, ", "))
 	case p.Latest == p.Timeout && p.Timeout > 0:
 		fmt.Fprintf(&b, "The run ends at most %v after its beginning, by its timeout\n", duration.Duration(p.Latest))
-	default:
+	case !slices.ContainsFunc(p.Nodes, func(n PlanNode) bool { return n.ofKind && !n.Unbounded }):
 		fmt.Fprintf(&b, "The run ends at most %v after its beginning\n", duration.Duration(p.Latest))
+	case p.Timeout > 0:
+		fmt.Fprintf(&b, "The run ends at most %v after its beginning; with the retries of kinds later, but at most %v, by its timeout\n", duration.Duration(p.Latest), duration.Duration(p.Timeout))
+	default:
+		fmt.Fprintf(&b, "The run ends at most %v after its beginning; with the retries of kinds later\n", duration.Duration(p.Latest))
 	}
 	return b.String()
 }

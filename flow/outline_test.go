@@ -31,6 +31,10 @@ func TestTheLatestEndOfADefinition(t *testing.T) {
 		{"a part with a limit", dagOf("f", `,"timeout":null`, `{"name":"p","template":"in","timeout":"5m"}`, `,{"name":"in","dag":{"tasks":[`+job("x", "")+`]}}`), 5 * time.Minute, "in/x"},
 		{"a retried wrapper", dagOf("f", `,"timeout":null`, `{"name":"p","template":"again","retry":{"limit":1}}`, `,{"name":"again","task":{"template":"in"}},{"name":"in","dag":{"tasks":[`+job("x", `,"timeout":"1m"`)+`]}}`), 2 * time.Minute, ""},
 		{"rounds at once", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":[1,2,3],"limit":5,"parallel":2,"task":{"timeout":"1m","executor":{"type":"job"}}}}]}}`, 2 * time.Minute, ""},
+		{"adaptive times", dagOf("f", "", job("x", `,"timeout":"adaptive","adaptive":{"least":"2s","most":"9s"}`), ""), 9 * time.Second, ""},
+		{"an adaptive attempt", dagOf("f", "", job("x", `,"attempt_timeout":"adaptive","queue_timeout":"5s","adaptive":{"least":"3s","most":"8s"}`), ""), 13 * time.Second, ""},
+		{"ten pauses from an hour, each at most a day", dagOf("f", `,"timeout":null`, job("x", `,"attempt_timeout":"1h","queue_timeout":"1h","retry":{"limit":10,"backoff":{"delay":"1h","exponential":true}}`), ""), (22 + 31 + 5*24) * h, ""},
+		{"a thousand retries of ten years", dagOf("f", `,"timeout":null`, job("x", `,"attempt_timeout":"3650d","queue_timeout":"3650d","retry":{"limit":1000}`), ""), 100 * 365 * 24 * h, ""},
 		{"a graph", `{"timeout_ms":null,"nodes":[{"id":"a","action_id":"x","timeout_ms":1000},{"id":"b","action_id":"x","timeout_ms":3000},{"id":"c","action_id":"x","timeout_ms":1000}],
 			"actions":[{"id":"x","kind":"x"}],"transitions":[{"from":"a","to":"b"},{"from":"a","to":"c"}]}`, 8 * time.Second, ""},
 		{"a graph that goes round", `{"timeout_ms":60000,"initial":"a","nodes":[{"id":"a","action_id":"x","timeout_ms":1000}],"actions":[{"id":"x","kind":"x"}],"transitions":[{"from":"a","to":"a"}]}`, time.Minute, "graph (its transitions go round)"},
@@ -70,6 +74,15 @@ The run ends at most 1h after its beginning, by its timeout; these have no limit
 	}
 	if got := got(dagOf("f", `,"timeout":null`, job("x", ""), "")); !strings.HasSuffix(got, "The run may never end: it has no timeout, and these have no limit: main/x\n") {
 		t.Error(got)
+	}
+	if got := got(dagOf("f", "", job("x", `,"attempt_timeout":"1m","queue_timeout":"1m"`), "")); !strings.HasSuffix(got, "The run ends at most 2m after its beginning; with the retries of kinds later, but at most 1h, by its timeout\n") {
+		t.Error(got)
+	}
+	for tokens, want := range map[string]string{"2": "at most 3m after the first; then the run fails", "100": "at most 30m after the first; then the run fails"} {
+		timed := strings.ReplaceAll(fanOf("f", "", tokens, `"strategy":"all"`), `"id":"b",`, `"id":"b","attempt_timeout":"1m",`)
+		if got := got(timed); !strings.Contains(got, "waits for all tokens of t, "+want) {
+			t.Errorf("%s tokens: %s", tokens, got)
+		}
 	}
 	if got := got(fanOf("f", "", "2", `"strategy":{"m_of_n":2},"timeout":"5m","on_timeout":"proceed_with_available"`)); !strings.Contains(got, "c: no limit; waits for 2 tokens of t, at most 5m after the first; then those that have come continue\n") {
 		t.Error(got)

@@ -36,8 +36,6 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 		return err
 	case n.Kind != kindWait && n.Kind != "signal" && !n.mayWait():
 		return refusal.Invalid("node", "%s does not wait for a signal: its kind is %s", node, n.Kind)
-	case n.Phase == Created && len(n.WaitsFor) == 0:
-		return refusal.Invalid("node", "%s does not wait yet: resume it when a worker has continued the run", node)
 	case n.Phase == Created || n.Task == "" && !n.Phase.over():
 		return refusal.Invalid("node", "%s does not wait yet: %s", node, n.before())
 	case n.Phase.over():
@@ -56,7 +54,7 @@ func (n *Node) mayWait() bool { return n.Kind == "" && n.Phase == Created }
 // before says what must happen before a node begins.
 func (n *Node) before() string {
 	if len(n.WaitsFor) == 0 {
-		return "the run has not begun it"
+		return "resume it when a worker has continued the run"
 	}
 	return "it waits for " + strings.Join(n.WaitsFor, ", ")
 }

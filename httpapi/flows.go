@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 type (
@@ -173,23 +175,31 @@ func startRun(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	l, err := c.definition()
-	if err != nil {
-		return nil, err
-	}
-	if f := checkVersion(l, "version", body.Version); f != nil {
-		return nil, f
-	}
 	task.Headers = c.carried(nil)
-	r, err := flow.Start(c, c.q, l.Definition, parameters, body.Version, task)
+	r, err := flow.Start(c, c.q, c.path("id"), parameters, body.Version, task)
 	if err != nil {
-		return nil, err
+		return nil, c.unstarted(body.Version, err)
 	}
 	c.task = r.ID
 	if !r.New {
 		c.status = http.StatusOK
 	}
 	return lines.Enqueued{ID: r.ID, Deadline: r.Deadline, New: r.New}, nil
+}
+
+// unstarted returns why a run cannot be started. If its definition or version does not exist, it says which do.
+func (c *call) unstarted(version string, err error) error {
+	if !errors.Is(err, refusal.ErrNotFound) {
+		return err
+	}
+	l, missing := c.definition()
+	if missing != nil {
+		return missing
+	}
+	if f := checkVersion(l, "version", version); f != nil {
+		return f
+	}
+	return err
 }
 
 // task returns the parameters of a run, and what the body says of its task.

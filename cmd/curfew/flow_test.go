@@ -105,6 +105,23 @@ func TestCheckPrintsAllFaults(t *testing.T) {
 	}
 }
 
+// A definition can have any name, also that of a command of a library: h and help.
+func TestAnyNameIsAcceptedByTheCommands(t *testing.T) {
+	t.Parallel()
+	q, url := namespace(t, 0)
+	for _, id := range []string{"h", "help"} {
+		if _, err := flow.Put(t.Context(), q, []byte(strings.Replace(oneDefinition("k"), "id: publish", "id: "+id, 1))); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := curfew(t, "flow", "show", id, "--redis", url); code != 0 || !strings.HasPrefix(out, "id: "+id+"\n") {
+			t.Errorf("show %s: exit %d, %s%s", id, code, out, errs)
+		}
+		if code, out, errs := curfew(t, "flow", "run", id, "--id", "0-"+id, "--redis", url); code != 0 || out != "0-"+id+"\n" {
+			t.Errorf("run %s: exit %d, %s%s", id, code, out, errs)
+		}
+	}
+}
+
 // A worker process runs a definition: curfew work --flows follows it, and the command after -- runs its leaves.
 func TestAWorkerRunsFlows(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/curfew-dev/curfew/flow/internal/plan"
+import (
+	"time"
+
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+)
 
 // Expressions of a token read the ends of nodes by nodes.NAME: the newest end in the token's own branch; without one, the newest in the
 // branch around it, and so on. They never read what another branch has left. When the tokens of a fan-out have met, or have all ended, what
@@ -74,14 +78,15 @@ func (g *graph) late(of int) bool {
 
 // region is what tokens of a fan-out can come to before they meet.
 type region struct {
-	nodes map[string]bool
-	read  map[string]bool // the nodes whose ends are read there
+	read    map[string]bool // the nodes whose ends are read there
+	longest time.Duration   // that a node can take
 }
 
 func (g *graph) region(transition string) region {
 	found, known := g.regions[transition]
 	if !known {
-		found.nodes, found.read = g.of.Within(transition)
+		nodes, read := g.of.Within(transition)
+		found = region{read, g.of.Longest(nodes)}
 		g.regions[transition] = found
 	}
 	return found

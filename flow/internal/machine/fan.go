@@ -274,28 +274,10 @@ func (f *fan) until(g *graph) (at time.Time) {
 	}
 	limit := f.meeting(g).Meet.Timeout
 	if !limit.Set {
-		limit.Time = g.computed(f)
+		limit.Time = plan.MeetingTime(g.region(f.Transition).longest, f.Size)
 	}
 	if limit.Time == 0 {
 		return at
 	}
 	return f.First.Add(limit.Time)
-}
-
-// longestMeeting is the greatest computed limit of a meeting.
-const longestMeeting = 30 * time.Minute
-
-// computed returns the limit of a meeting that gives none: the longest time of an action between the fan-out and the meeting × tokens ×
-// 1.5, at most 30 min; 30 min if no action has a time.
-func (g *graph) computed(f *fan) time.Duration {
-	var longest time.Duration
-	for node := range g.region(f.Transition).nodes {
-		if c := g.of.Node(node); c != nil {
-			longest = max(longest, c.Times.Attempt.Over(c.Times.Total).Time)
-		}
-	}
-	if longest == 0 || longest > longestMeeting {
-		return longestMeeting
-	}
-	return min(time.Duration(float64(longest)*float64(f.Size)*1.5), longestMeeting)
 }

@@ -117,6 +117,7 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 			if f.Type == "text" && kind != WorkflowCall {
 				o.text(f.Name)
 			}
+			r.checkLiteral(kind, f.Name, t)
 			all = append(all, member{f.Name, t})
 		}
 	}

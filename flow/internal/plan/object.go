@@ -310,6 +310,11 @@ func (o *object) expression(field string, variables []string) *expression.Expres
 		o.r.at(t, "%v", err)
 		return nil
 	}
+	if len(e.Reads()) == 0 { // it is the same in each run
+		if _, err := e.Condition(nil); err != nil {
+			o.r.at(t, "%v", err)
+		}
+	}
 	return e
 }
 

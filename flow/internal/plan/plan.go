@@ -136,6 +136,16 @@ type Times struct {
 	Adapt Adapt // of an adaptive one
 }
 
+// AtMost returns the times with the longest time in the place of an adaptive one.
+func (t Times) AtMost() Times {
+	for _, limit := range []*Span{&t.Total, &t.Attempt} {
+		if limit.Adaptive {
+			limit.Time = t.Adapt.Most
+		}
+	}
+	return t
+}
+
 // Adapt says how an adaptive limit is made of the time that tasks of a kind took: the factor times what 99.5 % of them took at
 // most, not less than Least, and not more than Most.
 type Adapt struct {

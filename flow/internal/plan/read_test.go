@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,14 @@ var faultyDefinitions = []faultyDefinition{
 		{"from":"b","to":"a","synchronization":{"strategy":"any","sibling_group":"g"}}]}`,
 		[]string{"line 1: the definition: 0 nodes have no transition", "line 1: nodes[2].id: two nodes have the id a", `line 1: transitions[0].to: there is no node "c": there is a, b`, "line 1: transitions[1].id: two transitions have the id f",
 			"line 1: transitions[2]: id is missing", `line 2: transitions[3].synchronization.sibling_group: there is no fan-out "g": there is f`}},
+	{"what each run would fail at", `{"inputs":{"parameters":[{"name":"d","value":"0s"}]},"initial":"a","nodes":[{"id":"a","action_id":"zero"},{"id":"b","action_id":"long"},{"id":"c","action_id":"given"},{"id":"d","action_id":"ftp"},{"id":"e","action_id":"host"},{"id":"f","action_id":"good"}],
+"actions":[{"id":"zero","kind":"sleep","implementation":{"duration":"0s"}},{"id":"long","kind":"sleep","implementation":{"duration":1e15}},{"id":"given","kind":"sleep","implementation":{"duration":"{{ inputs.parameters.d }}"}},
+{"id":"ftp","kind":"http_request","implementation":{"url":"ftp://x"}},{"id":"host","kind":"http_request","implementation":{"url":"https:///x"}},{"id":"good","kind":"http_request","implementation":{"url":"http://{{ inputs.parameters.d }}/"}}],
+"transitions":[{"from":"a","to":"b","condition":"1"},{"from":"b","to":"c","condition":"1 < 2"},{"from":"c","to":"d"},{"from":"d","to":"e"},{"from":"e","to":"f"}]}`,
+		[]string{"line 2: actions[0].implementation.duration: cannot be the time of a sleep: ", "line 2: actions[1].implementation.duration: cannot be the time of a sleep: ",
+			"line 3: actions[3].implementation.url: must be an address", "line 3: actions[4].implementation.url: must be an address", `line 4: transitions[0].condition: "1" yields 1, and must yield true or false`}},
+	{"16 levels are good", nested(16), nil},
+	{"17 levels", nested(17), []string{"line 1: spec.templates[0]: the tasks of a run are 17 deep within each other, the limit is 16"}},
 	{"a graph", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x","on_timeout":"retry"}],"actions":[{"id":"x","kind":"llm_call"}],"transitions":[{"from":"a","to":"c"},{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":{"m_of_n":4},"sibling_group":"t"}}],"initial":"a"}`,
 		[]string{"line 1: nodes[1].on_timeout: is retry, and there is no limit", `line 1: transitions[0].to: there is no node "c": there is a, b`, "line 1: transitions[2].synchronization.strategy: 4 of 3 tokens can never complete"}},
 	{"adaptive times", dag(`{"name":"a","executor":{"type":"echo"},"timeout":"adaptive","adaptive":{"least":"1s","most":"2s"}},{"name":"b","executor":{"type":"x"},"timeout":"adaptive"},
@@ -113,6 +122,15 @@ func TestFaultsHaveTheirPaths(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nested returns a definition with so many templates, each of which calls the next one, and a leaf in the last one.
+func nested(n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, `{"name":"t%d","dag":{"tasks":[{"name":"n","template":"t%d"}]}},`, i, i+1)
+	}
+	return fmt.Sprintf(`{"spec":{"entrypoint":"t0","templates":[%s{"name":"t%d","executor":{"type":"x"}}]}}`, all.String(), n)
 }
 
 // dag returns a definition whose only template is a DAG.

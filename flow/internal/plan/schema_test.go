@@ -14,7 +14,7 @@ import (
 
 // beyondSchema matches the faults that no schema of one value can find: those that compare values, or compile expressions.
 var beyondSchema = regexp.MustCompile(`^at character |^the expression |\{\{ without|^two (parameters|templates|actions) have |, and the template has the name |` +
-	`^there is no action |^the action .* has no version|^least is longer than most|^must be from 1ms to 10 years|is finer than 1 ms|is longer than 106751d|^is within |^update_context writes`)
+	`^there is no action |^the action .* has no version|^least is longer than most|^must be from 1ms to 10 years|is finer than 1 ms|is longer than 106751d|^is within |^update_context writes|^cannot be the time of a sleep|^must be an address|must yield true or false|deep within each other`)
 
 // shapeFaults returns the faults of a definition that a schema can find.
 func shapeFaults(t *testing.T, text []byte) (faults []string) {

@@ -168,6 +168,9 @@ func ExplainWrongFlags(commands []*cli.Command) {
 // Group returns a command that only has subcommands.
 func Group(name, about, description string, subcommands ...*cli.Command) *cli.Command {
 	names := NamesOf(subcommands)
+	for _, c := range subcommands {
+		c.HideHelpCommand = true // h and help are names as any other, such as that of a definition
+	}
 	return &cli.Command{
 		Name:            name,
 		Usage:           about,

@@ -2,7 +2,9 @@ package flows
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -127,14 +129,12 @@ func decode(text []byte, into any) error {
 }
 
 func start(c *cli.Context, q *queue.Queue, id string, parameters map[string]any, task queue.Task) error {
-	all, err := flow.List(c.Context, q)
-	if err != nil {
-		return err
-	}
-	if err := known(all, id, c.String("version")); err != nil {
-		return err
-	}
 	r, err := flow.Start(c.Context, q, id, parameters, c.String("version"), task)
+	if errors.Is(err, refusal.ErrNotFound) {
+		if all, failed := flow.List(c.Context, q); failed == nil {
+			err = cmp.Or(known(all, id, c.String("version")), err)
+		}
+	}
 	if err != nil {
 		return failure(tasks.Unsure(err, r.ID))
 	}
