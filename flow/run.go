@@ -130,7 +130,8 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 		if r.plan, err = r.all.read(r, r.of, was.Version); err != nil {
 			return steps, err
 		}
-		r.version, r.took, r.size, r.waits = was.Version, was.Took, len(was.Machine), -1 // what follows makes the wait before which it was made
+		r.version, r.took, r.size = was.Version, was.Took, len(was.Machine)
+		r.waits = -1 // the first wait is the one before which the checkpoint was made
 		if r.machine, err = machine.Restore(r.plan, in.Parameters, was.Machine); err == nil {
 			r.prepare()
 		}
