@@ -127,6 +127,9 @@ func List(ctx context.Context, q *queue.Queue) ([]Definition, error) {
 
 // versionsOf returns the versions of a definition, the oldest first.
 func versionsOf(ctx context.Context, q *queue.Queue, id string) (all []string, err error) {
+	if !plan.GoodName(id) {
+		return nil, nil // no definition can have this name
+	}
 	reply, err := q.Engine().Call(ctx, 0, "read_flow", id, "*")
 	words, err := engine.List(reply, err, 2)
 	if err != nil {
@@ -147,6 +150,9 @@ func hooksOf(h *plan.Hooks) queue.Hooks {
 func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, found string, err error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, "", refusal.Failed("get a flow", id, err)
+	}
+	if !plan.GoodName(id) || plan.CheckVersion(version) != nil {
+		return nil, "", &unknownError{id, version} // no definition can have this name
 	}
 	reply, err := q.Engine().Call(ctx, 0, "read_flow", id, version)
 	words, err := engine.List(reply, err, 2)

@@ -33,6 +33,9 @@ func TestStartChecksTheRun(t *testing.T) {
 	}{
 		{"taks", "", nil, queue.Task{}, refusal.ErrNotFound, "did you mean takes?"},
 		{"takes", "7", nil, queue.Task{}, refusal.ErrNotFound, "the newest of its 2 versions is 2"},
+		{"takes", "a b", nil, queue.Task{}, refusal.ErrNotFound, "there is no version a b"},
+		{"0-NO", "", nil, queue.Task{}, refusal.ErrNotFound, "there is no flow 0-NO"},
+		{"", "", nil, queue.Task{}, refusal.ErrNotFound, "there is no flow "},
 		{"takes", "", nil, queue.Task{}, refusal.ErrInvalid, "parameters are without user"},
 		{"takes", "", map[string]any{"user": 1, "limti": 2}, queue.Task{}, refusal.ErrInvalid, "limti, which the definition does not know: did you mean limit?"},
 		{"takes", "", map[string]any{"user": 1, "x": 2}, queue.Task{}, refusal.ErrInvalid, "the definition takes limit, user"},

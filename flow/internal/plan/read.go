@@ -55,6 +55,9 @@ func CheckVersion(version string) error {
 	return nil
 }
 
+// GoodName reports whether a definition can have this id.
+func GoodName(id string) bool { return goodName.MatchString(id) }
+
 func newReader() *reader {
 	return &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}, values: map[*expression.Template]source{}, takes: map[*Template]*inputs{}}
 }
