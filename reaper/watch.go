@@ -10,8 +10,8 @@ import (
 )
 
 // patience bounds one sweep. A sweep that is given up has its whole effect or none, and the next
-// sweep does what is left.
-const patience = time.Second
+// sweep does what is left. Only tests change it.
+var patience = time.Second
 
 // watch sweeps one partition until ctx ends, and then returns nil. If a sweep fails so that no later
 // one can succeed, watch returns its error.
