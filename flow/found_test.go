@@ -151,7 +151,7 @@ func TestResumeSettlesASignal(t *testing.T) {
 // A run that has very many nodes is not read for ever.
 func TestAVeryLargeRunIsNotRead(t *testing.T) {
 	s := newStage(t)
-	s.put(`{"id":"huge","initial":"a","max_nodes":1000000,"nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"set","implementation":{"values":{}}}],"transitions":[{"id":"f","from":"a","to":"a","fan_out":{"spawn_count":10}}]}`)
+	s.put(`{"id":"huge","initial":"a","max_nodes":150000,"nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"set","implementation":{"values":{}}}],"transitions":[{"id":"f","from":"a","to":"a","fan_out":{"spawn_count":10}}]}`)
 	id := s.enqueue("flow.huge", "")
 	s.drain()
 	if _, err := flow.Read(t.Context(), s.q, id, false); err == nil || !strings.Contains(err.Error(), "more than 100000 nodes") {
