@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
@@ -57,8 +56,12 @@ func TestNodesWithoutALabelAreFolded(t *testing.T) {
 // A run with on_timeout fail has failed when it is out of time, as its caller sees it. One without has timed out.
 func TestARunThatIsOutOfTimeHasThePhaseOfItsPolicy(t *testing.T) {
 	q, all := exporter(t, redistest.Namespace(t), metrics.Config{})
+	var runs []queue.Task // of one instant, which a sweep counts together if they are alike
 	for _, policy := range []queue.OnDeadline{queue.DeadlineFail, queue.DeadlineCancelAll, ""} {
-		queuetest.Enqueue(t, q, queue.Task{Kind: "flow.f", Timeout: time.Millisecond, OnDeadline: policy})
+		runs = append(runs, queue.Task{Kind: "flow.f", Timeout: time.Millisecond, OnDeadline: policy})
+	}
+	if _, err := q.EnqueueAll(t.Context(), runs); err != nil {
+		t.Fatal(err)
 	}
 	await.Until(t, "all are out of time", func() bool {
 		_, err := reaper.Sweep(t.Context(), q, 0, "test", 100, time.Second)
