@@ -45,9 +45,6 @@ type Branch struct {
 	Output json.RawMessage
 }
 
-// Branches merges results that are in the order they came. It returns nil if there are none.
-func (m Merge) Branches(all []Branch) (json.RawMessage, error) { return m.merge(all) }
-
 // Of merges the results of the tasks that have completed, Settled.Completed. It returns nil if there
 // are none. It returns an error if Merge is invalid, or if a result cannot be decoded or merged.
 func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
@@ -63,11 +60,11 @@ func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 			return nil, o.Err
 		}
 	}
-	return m.merge(branches)
+	return m.Branches(branches)
 }
 
-// merge merges results that are in the order they came.
-func (m Merge) merge(branches []Branch) (json.RawMessage, error) {
+// Branches merges results that are in the order they came. It returns nil without results.
+func (m Merge) Branches(branches []Branch) (json.RawMessage, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func TestMerge(t *testing.T) {
 		{"large numbers are unchanged", Merge{Strategy: KeyedByBranch}, []string{`0 12345678901234567890`}, `{"0":12345678901234567890}`},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			got, err := c.merge.merge(arrived(t, c.of...))
+			got, err := c.merge.Branches(arrived(t, c.of...))
 			if err != nil || string(got) != c.want {
 				t.Errorf("merged to %s, %v; want %s", got, err, c.want)
 			}
@@ -85,7 +85,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"an output that is not JSON", Merge{}, []string{`0 1`, `1 {"a"`}, "the result of member 1: invalid argument: it is not JSON"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			got, err := c.merge.merge(arrived(t, c.of...))
+			got, err := c.merge.Branches(arrived(t, c.of...))
 			if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("merged to %s, %v; want an ErrInvalid with the text %q", got, err, c.says)
 			}

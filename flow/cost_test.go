@@ -1,7 +1,6 @@
 package flow_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/worker"
 )
 
 // cost is what a server has done: calls of clients, and commands with those of scripts.
@@ -24,9 +22,6 @@ func costOf(t *testing.T, text string) cost {
 	t.Helper()
 	rdb := redistest.Start(t).Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: 1})
-	w := worker.New(q, worker.Config{Concurrency: 10})
-	flow.Register(w)
-	worker.Handle(w, "x", func(_ context.Context, in map[string]any) (map[string]any, error) { return in, nil })
 	stored, err := flow.Put(t.Context(), q, []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -36,15 +31,12 @@ func costOf(t *testing.T, text string) cost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	_, stop := work(t, q)
+	defer stop()
 	if _, err := q.Result(t.Context(), r.ID); err != nil {
 		t.Error(err)
 	}
 	after := costSoFar(t, rdb)
-	cancel()
-	<-done
 	return cost{after.calls - before.calls, after.commands - before.commands}
 }
 

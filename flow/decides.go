@@ -9,10 +9,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Decides returns which node of a live run decides how long the run takes at most: of those that are under way, the one that is out
-// of time first. node is its key, behind the keys of the parts around it if they were read (see Read). at is when it is out of
-// time; zero: never. The sentence says what the run waits for, and what happens then. node is "" if the run has ended, or if no node
-// is under way; the sentence says that too.
+// Decides returns the node that limits how long a live run can take: of the nodes that are under way, the one whose deadline comes first.
+// node is its key, with the keys of the parts around it in front if Read has read them. at is its deadline, zero if it has none. The
+// sentence says what the run waits for and what happens at the deadline. If the run has ended, or no node is under way, node is "" and the
+// sentence says so.
 func Decides(r *Run) (node string, at time.Time, sentence string) {
 	if r == nil {
 		return "", at, "There is no run."

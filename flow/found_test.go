@@ -148,7 +148,7 @@ func TestResumeSettlesASignal(t *testing.T) {
 	}
 }
 
-// A run that has very many nodes is not read for ever.
+// Reading a run with very many nodes ends with an error.
 func TestAVeryLargeRunIsNotRead(t *testing.T) {
 	s := newStage(t)
 	s.put(`{"id":"huge","initial":"a","max_nodes":150000,"nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"set","implementation":{"values":{}}}],"transitions":[{"id":"f","from":"a","to":"a","fan_out":{"spawn_count":10}}]}`)

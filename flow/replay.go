@@ -268,7 +268,7 @@ func (r *replay) fits(created int) bool {
 	return r.end == nil
 }
 
-// version returns the version of the definition that a child says, "" if it says none.
+// version returns the version of the definition that the record of a child names, or "".
 func (c *children) version() string {
 	for _, record := range c.records {
 		if record == nil {

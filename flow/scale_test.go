@@ -16,13 +16,23 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
+// work runs a worker that follows flows, and whose handler of the kind x returns its input. ran counts the calls of the handler.
+func work(t *testing.T, q *queue.Queue) (ran *atomic.Int64, stop func()) {
+	t.Helper()
+	w := worker.New(q, worker.Config{Concurrency: 10})
+	flow.Register(w)
+	ran = &atomic.Int64{}
+	worker.Handle(w, "x", func(_ context.Context, in map[string]any) (map[string]any, error) { ran.Add(1); return in, nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return ran, func() { cancel(); <-done }
+}
+
 // runWith runs a definition with a real worker, and returns its record.
 func runWith(t *testing.T, text, payload string) *queue.Record {
 	t.Helper()
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
-	w := worker.New(q, worker.Config{Concurrency: 10})
-	flow.Register(w)
-	worker.Handle(w, "x", func(_ context.Context, in map[string]any) (map[string]any, error) { return in, nil })
 	stored, err := flow.Put(t.Context(), q, []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -32,15 +42,12 @@ func runWith(t *testing.T, text, payload string) *queue.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	_, stop := work(t, q)
+	defer stop()
 	if _, err := q.Result(t.Context(), r.ID); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%v", time.Since(begun))
-	cancel()
-	<-done
 	record, err := q.Get(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +77,6 @@ func TestAChainOfAThousand(t *testing.T) {
 // 200 runs of 20 nodes each, at once.
 func TestTwoHundredRunsOfTwentyNodes(t *testing.T) {
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
-	w := worker.New(q, worker.Config{Concurrency: 10})
-	flow.Register(w)
-	var ran atomic.Int64
-	worker.Handle(w, "x", func(_ context.Context, in map[string]any) (map[string]any, error) { ran.Add(1); return in, nil })
 	if _, err := flow.Put(t.Context(), q, []byte(chain(20))); err != nil {
 		t.Fatal(err)
 	}
@@ -85,17 +88,14 @@ func TestTwoHundredRunsOfTwentyNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	ran, stop := work(t, q)
 	for _, r := range receipts {
 		result, err := q.Result(t.Context(), r.ID)
 		if err != nil || string(result) != `{"outputs":{"parameters":{"i":19}}}` {
 			t.Fatalf("%s: %s %v", r.ID, result, err)
 		}
 	}
-	cancel()
-	<-done
+	stop()
 	if ran.Load() != 200*20 {
 		t.Errorf("%d handlers ran, want %d", ran.Load(), 200*20)
 	}

@@ -116,7 +116,7 @@ type Task struct {
 	RetryOf string
 }
 
-// Node is a node of a definition: see package flow. The zero Node is that of a task that is none.
+// Node is a node of a definition: see package flow. A task that belongs to no flow has the zero Node.
 type Node struct{ Definition, Version, Name string }
 
 // String returns the parts with a space between them, as they are stored.

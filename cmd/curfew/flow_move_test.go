@@ -8,7 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/pages"
 )
 
-// The definitions of README.md and of docs/how-to/move-to-flows.md are good. The workflow of Argo that the page moves is none.
+// The definitions in README.md and in docs/how-to/move-to-flows.md pass the check. The Argo workflow on that page, which is the one to be
+// moved, does not.
 func TestTheDefinitionsOfThePagesAreGood(t *testing.T) {
 	var blocks []pages.Block
 	for _, path := range []string{"README.md", "docs/how-to/move-to-flows.md"} {

@@ -123,7 +123,7 @@ func goodHeader(name, value string) bool {
 	return name != "" && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
-// bodyOf returns a reader of a body, nil if there is none.
+// bodyOf returns a reader of a body, or nil if the request has no body.
 func bodyOf(v json.RawMessage) (body io.Reader, isJSON bool, err error) {
 	switch {
 	case len(v) == 0, string(v) == "null":

@@ -186,7 +186,7 @@ func (f *fan) why() string {
 	return fmt.Sprintf("no condition led a token of the transition %s to the synchronization", f.Transition)
 }
 
-// fire makes one token of those that have arrived.
+// fire replaces the tokens that have arrived with one token, which continues behind the fan-in.
 func (g *graph) fire(m *Machine, f *fan) {
 	x := f.meeting(g)
 	merged, err := merge(x.Meet.Merge, f.Arrived)

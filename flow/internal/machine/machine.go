@@ -76,7 +76,7 @@ type body interface {
 	begin(m *Machine)
 	// ended is called when a call has ended for good. key is what start was called with.
 	ended(m *Machine, key string, e End)
-	// limit returns the nearest instant at which a wait is over, zero if there is none.
+	// limit returns the instant at which the next wait times out, or zero if no wait has a limit.
 	limit() (from, until time.Time)
 	// passed is called when that instant has passed.
 	passed(m *Machine)

@@ -27,7 +27,7 @@ func (a *Action) OfUsers() bool {
 	return true
 }
 
-// Kind returns the kind of the task of a worker that an action is, "" if it is none.
+// Kind returns the kind of the task that a worker runs for this action, or "" if no worker runs it.
 func (a *Action) Kind() string {
 	switch a.Type {
 	case Echo, Sleep, Wait, Set:

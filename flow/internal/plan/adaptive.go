@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// usualFactor is the factor of an adaptive time that gives none.
+// usualFactor is the default factor of an adaptive time.
 const usualFactor = 1.5
 
 // adapt reads how an adaptive time is made. It has a least and a most time, so that figures of bad days cannot make it useless.

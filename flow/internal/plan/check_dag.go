@@ -6,7 +6,7 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/expression"
 )
 
-// Node returns the node with a name, nil if it has none.
+// Node returns the node with a name, or nil.
 func (d *DAG) Node(name string) *Call {
 	if d == nil {
 		return nil

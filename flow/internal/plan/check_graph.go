@@ -1,6 +1,6 @@
 package plan
 
-// Node returns the node with a name, nil if it has none.
+// Node returns the node with a name, or nil.
 func (g *Graph) Node(name string) *Call {
 	if g == nil {
 		return nil

@@ -2,7 +2,7 @@ package plan
 
 import "time"
 
-// LongestMeeting is the greatest time of a synchronization that gives none.
+// LongestMeeting is the longest default time of a synchronization.
 const LongestMeeting = 30 * time.Minute
 
 // MeetingTime returns the time of a synchronization that gives none: the longest time of a node between the fan-out and the
@@ -14,7 +14,7 @@ func MeetingTime(longest time.Duration, tokens int) time.Duration {
 	return min(time.Duration(float64(longest)*float64(tokens)*1.5), LongestMeeting)
 }
 
-// Fan returns the transition that makes the tokens of a group, nil if there is none.
+// Fan returns the transition whose fan-out has this id, or nil.
 func (g *Graph) Fan(group string) *Transition {
 	for _, t := range g.Transitions {
 		if t.ID == group && t.FanOut != nil {

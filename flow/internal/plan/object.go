@@ -224,7 +224,7 @@ func (o *object) word(field string) string {
 // maxSpan is the longest time that a definition can give.
 const maxSpan = 10 * 365 * 24 * time.Hour
 
-// span returns a time that is written as 10s; null is none.
+// span reads a duration such as "10s". null means no limit.
 func (o *object) span(field string) Span {
 	t := o.get(field)
 	switch {
@@ -273,7 +273,7 @@ func hasField(shape, name string) bool {
 	return slices.ContainsFunc(shapes[shape], func(f Field) bool { return f.Name == name })
 }
 
-// ms returns a time that is written as a number of ms; null is none.
+// ms reads a duration in milliseconds. null means no limit.
 func (o *object) ms(field string) Span {
 	t := o.get(field)
 	switch {

@@ -361,7 +361,7 @@ func (r *reader) loop(o *object) *Loop {
 	return l
 }
 
-// usualRounds is the limit of a loop over items that gives none.
+// usualRounds is the default limit of a loop over items.
 const usualRounds = 10_000
 
 // times reads the limits of a template or of a call.

@@ -80,7 +80,7 @@ func (t *tree) texts(yield func(*tree) bool) {
 	all(t)
 }
 
-// at returns the value at a path below an object or a list, such as .items[2], or the value itself if there is none.
+// at returns the value at a path below an object or a list, such as .items[2], or the value itself if the path leads nowhere.
 func (t *tree) at(path string) *tree {
 	if found := t.find(path); found != nil {
 		return found

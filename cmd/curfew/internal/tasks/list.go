@@ -44,7 +44,8 @@ If no live worker serves the queue of a PENDING task that it lists, or none hand
 	}
 }
 
-// ListFlags returns the flags of a command that lists tasks: some of those that say which tasks are meant, by their names, and those of the list.
+// ListFlags returns the flags of a command that lists tasks. The names select some of the flags that filter tasks; the flags of lists are
+// always there.
 func ListFlags(filters ...string) (flags []cli.Flag) {
 	for _, f := range filterFlags() {
 		if slices.Contains(filters, f.Names()[0]) {
