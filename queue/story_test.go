@@ -3,16 +3,18 @@ package queue_test
 import (
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/story"
 )
 
-// TestStories runs testdata/*.txt on a real Redis and on the embedded server.
+// TestStories runs testdata/*.txt on a real Redis, and a part of them on the embedded server.
 func TestStories(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		story.Run(t, rdb, "s", "testdata")
+	t.Run("redis", func(t *testing.T) {
+		story.Run(t, redistest.Start(t).Client(t), "s", "testdata", func(string) bool { return true })
+	})
+	t.Run("embedded", func(t *testing.T) {
+		story.Run(t, redistest.Embedded(t).Client(), "s", "testdata", func(name string) bool { return size.Drawn(name, 4) })
 	})
 }

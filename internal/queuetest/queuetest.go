@@ -15,16 +15,22 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Everywhere runs a test on a real Redis and on the embedded server, each with 1 and with
-// 4 partitions, and each time in a new namespace.
+// Everywhere runs a test as redistest.Both does, with 4 partitions on the real Redis and 1 on the embedded server, each in
+// a new namespace. One test in four, and each test in a long run, gets the other number of partitions too.
 func Everywhere(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	t.Helper()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		t.Run("1 partition", func(t *testing.T) { test(t, Open(t, rdb, queue.Config{Namespace: "one"})) })
-		t.Run("4 partitions", func(t *testing.T) { test(t, Open(t, rdb, queue.Config{Namespace: "four", Partitions: 4})) })
+		real := strings.HasSuffix(t.Name(), "/redis")
+		if !real || size.Drawn("1 partition of "+t.Name(), 4) {
+			t.Run("1 partition", func(t *testing.T) { test(t, Open(t, rdb, queue.Config{Namespace: "one"})) })
+		}
+		if real || size.Drawn("4 partitions of "+t.Name(), 4) {
+			t.Run("4 partitions", func(t *testing.T) { test(t, Open(t, rdb, queue.Config{Namespace: "four", Partitions: 4})) })
+		}
 	})
 }
 

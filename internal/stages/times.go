@@ -1,24 +1,16 @@
 package stages
 
 import (
-	"os"
-	"testing"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/size"
 )
 
-// Long reports whether tests may take minutes (CURFEW_LONG=1, which make long sets).
-func Long() bool { return os.Getenv("CURFEW_LONG") != "" }
+// Long is size.Long.
+func Long() bool { return size.Long() }
 
-// Times returns short with -short, long with CURFEW_LONG, and usual otherwise.
-func Times(short, usual, long int) int {
-	switch {
-	case Long():
-		return long
-	case testing.Short():
-		return short
-	}
-	return usual
-}
+// Times is size.Times.
+func Times(short, usual, long int) int { return size.Times(short, usual, long) }
 
 // Pass waits for a duration. It is only for tests of how long something lasts, or of what
 // happens within a time.
