@@ -63,13 +63,14 @@ planted: redis ## Plant known bugs in the Lua: the tests must find each one
 docs: ## Write the pages of docs/reference that are made from the code, and the alerts and the dashboard in deploy
 	@for page in markdown:command.md metrics:metrics.md http:http.md openapi:openapi.json flow:flow.md schema:flow.schema.json; do \
 		go run ./cmd/curfew __docs $${page%:*} < docs/reference/$${page#*:} > docs/reference/$${page#*:}.new && mv docs/reference/$${page#*:}.new docs/reference/$${page#*:} || exit; done
+	@go run ./cmd/curfew-bench __docs markdown > docs/reference/bench.md.new && mv docs/reference/bench.md.new docs/reference/bench.md
 	@go run ./internal/deploy/write
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis
 
 bench: redis ## Measure cost and speed, on a redis-server that it starts
-	@for figure in counts micro memory throughput detect; do go run ./cmd/curfew bench $$figure || exit; done
+	@for figure in counts micro memory throughput detect; do go run ./cmd/curfew-bench $$figure || exit; done
 
 release: ## Build archives for all platforms into dist, twice, and compare; DIRTY=1: despite changes; COLD=1: without cache
 	@go run ./internal/release $(if $(DIRTY),-dirty) $(if $(COLD),-cold)

@@ -31,7 +31,7 @@ func GateTimes(r Report) []string { return r.gate("micro.limits", timeLimits, " 
 func (r Report) gate(file, limits, separator string, tolerance float64) []string {
 	over := ""
 	if tolerance > 1 {
-		over = fmt.Sprintf(" plus %.0f %%: see `curfew bench micro`", (tolerance-1)*100)
+		over = fmt.Sprintf(" plus %.0f %%: see `curfew-bench micro`", (tolerance-1)*100)
 	}
 	var broken []string
 	for line := range strings.Lines(limits) {

@@ -22,7 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -54,9 +54,6 @@ var uses = map[string]use{
 	"work":             {args: "--kind render -- true", many: true, claims: true, daemon: true, slow: true},
 	"reap":             {claims: true, daemon: true, waits: true, slow: true},
 	"serve":            {args: "--listen 127.0.0.1:0", claims: true, daemon: true, waits: true, slow: true},
-	"bench throughput": {slow: true}, "bench dispatch": {slow: true}, "bench detect": {slow: true}, "bench memory": {slow: true}, "bench longest": {slow: true},
-	"bench idle": {slow: true}, "bench counts": {slow: true}, "bench micro": {slow: true}, "bench functions": {slow: true}, "bench agents": {slow: true}, "bench flow": {slow: true},
-	"bench failover": {slow: true}, "bench commands": {slow: true}, "bench dev": {slow: true}, "bench http": {slow: true}, "bench recovery": {slow: true}, "bench scrape": {slow: true},
 	"enqueue":          {args: "render {} --timeout 1h", needs: "the kind of the task", claims: true, stores: true},
 	"get":              {args: "LIVE", needs: "the id of"},
 	"ls":               {},
@@ -140,13 +137,13 @@ func leaves(t *testing.T) (all []leaf) {
 			all = append(all, leaf{u, name, command})
 		}
 	}
-	walk("", allCommands())
+	walk("", program().Commands)
 	return all
 }
 
 // connects reports whether the command uses a server by itself.
 func (l leaf) connects() bool {
-	return app.HasFlag(l.command, "redis") && !strings.HasPrefix(l.name, "bench ")
+	return app.HasFlag(l.command, "redis")
 }
 
 // words returns the command line of a valid use.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 )
 
 // A command that is interrupted while it connects has read nothing, so it prints nothing. It does not wait for the

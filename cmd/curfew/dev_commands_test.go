@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/await"
 )
 

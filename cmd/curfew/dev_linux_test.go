@@ -176,16 +176,6 @@ func TestDevEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestBenchDevMeasuresTheFirstSeconds(t *testing.T) {
-	t.Parallel()
-	out, err := itself("bench dev --runs 2 --timeout 100ms -o json").Output()
-	for _, name := range []string{"start to the address of the server", "start to the timeout, without its time", "start to the wake-up, without that time"} {
-		if err != nil || !strings.Contains(string(out), name) {
-			t.Errorf("bench dev: %v, %s, want %q", err, out, name)
-		}
-	}
-}
-
 // Only top and the counter of a long command move the cursor, and not on a dumb terminal. There are no colours on a dumb terminal, or with NO_COLOR.
 func TestTerminalsAreNotControlled(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -111,7 +111,7 @@ func golden(t *testing.T, file, got string) {
 // commandOf returns the command that a command line names.
 func commandOf(words []string) *cli.Command {
 	var found *cli.Command
-	for commands, i := allCommands(), 0; i < len(words) && len(commands) > 0; i++ {
+	for commands, i := program().Commands, 0; i < len(words) && len(commands) > 0; i++ {
 		for _, command := range commands {
 			if command.Name == words[i] {
 				found = command
@@ -201,7 +201,7 @@ func TestHelpsAreThoseOfTestdata(t *testing.T) {
 			walk(words, command.Subcommands)
 		}
 	}
-	walk(nil, allCommands())
+	walk(nil, program().Commands)
 	_, out, _ := curfew(t, "--help")
 	golden(t, "help/curfew", out)
 	if n < 50 {

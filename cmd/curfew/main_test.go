@@ -3,13 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/bench"
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 )
+
+// run runs the command with these arguments and outputs, and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runWith(ctx, args, os.Stdin, stdout, stderr)
+}
+
+// runWith is run with another input.
+func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return program().Run(ctx, args, stdin, stdout, stderr)
+}
 
 func curfew(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -29,6 +39,10 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"bogus", `no command "bogus"`},
+		{"bench", "the benchmarks are a program of their own, curfew-bench: "},
+		{"bench throughput --vs asynq -o json", "`go run ./cmd/curfew-bench` runs it in a clone"},
+		{"bench counts --gate --help", "curfew-bench"},
+		{"help bench", "curfew-bench"},
 		{"demo now", "there is no scene `curfew demo now`: write crash or fanout, or none"},
 		{"demo crahs", "(did you mean crash?)"},
 		{"demo crash now", `demo crash takes no argument, and got "now"`},
@@ -42,50 +56,6 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, commands, idle, counts, micro, functions, agents, flow, failover, recovery, scrape, dev or http; see `curfew bench --help`"},
-		{"bench dev --runs 0", "--runs 0 must be from 1"},
-		{"bench dev --timeout 1ms", "--timeout 1ms must be from 100ms to 1m"},
-		{"bench memory --runs 0", "--runs 0 must be from 1"},
-		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
-		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
-		{"bench throughput --vs river", `--vs "river" must be asynq`},
-		{"bench throughput --vs asynq --partitions 4", "leave one of them out"},
-		{"bench throughput --vs asynq --full", "leave one of them out"},
-		{"bench throughput --vs asynq --runs 0", "--runs 0 must be from 1"},
-		{"bench throughput --vs asynq --servers 0", "--servers 0 must be from 1"},
-		{"bench throughput --servers 2", "add --vs asynq"},
-		{"bench dispatch --pause 1s", "add --vs asynq"},
-		{"bench dispatch --vs asynq --tasks 0", "--tasks 0 must be from 1"},
-		{"bench dispatch --vs sidekiq", `--vs "sidekiq" must be asynq`},
-		{"bench detect --running 5", "add --vs asynq"},
-		{"bench detect --vs asynq --running 5000", "--running 5000 must be from 1 to 1000"},
-		{"bench recovery --within 5s", "add --vs asynq"},
-		{"bench recovery --vs asynq --lease 2s", "leave one of them out"},
-		{"bench recovery --vs asynq --within 1ms", "--within 1ms must be from 1s to 1h"},
-		{"bench recovery --vs asynq --kills 500", "--kills 500 must be from 1 to 100"},
-		{"bench recovery --kills 500", "--kills 500 must be from 1 to 100"},
-		{"bench throughput --redis redis://localhost", "add --vs asynq"},
-		{"bench throughput --threshold drain>=1", "add --vs asynq"},
-		{"bench throughput --vs asynq --namespace x", "add --redis"},
-		{"bench throughput --vs asynq --redis redis://localhost --aof", "leave one of them out"},
-		{"bench throughput --vs asynq --redis redis://localhost --namespace=", "--namespace must not be empty"},
-		{"bench throughput --vs asynq --redis localhost:6379", "must begin with redis://"},
-		{"bench throughput --vs asynq --redis redis+cluster://localhost:6379", "and not a cluster or sentinels"},
-		{"bench throughput --vs asynq --threshold drain", "write enqueue_and_drain>=50000"},
-		{"bench throughput --vs asynq --threshold drained>=5", "the figures are enqueue_16, enqueue_64, enqueue_lists, drain, enqueue_and_drain"},
-		{"bench detect --vs asynq --threshold detect_pending_p99>=2x", "asynq never does this"},
-		{"bench dispatch --vs asynq --threshold dispatch_p99<=10", "write dispatch_max<=20ms"},
-		{"bench idle --workers 0", "needs a worker or a reaper"},
-		{"bench micro --runs 0", "--runs 0 must be from 1"},
-		{"bench micro --tasks 0", "--tasks 0 must be from 1"},
-		{"bench micro -o csv", "table or json"},
-		{"bench micro now", `got "now"`},
-		{"bench memory -o xml", "table or json"},
-		{"bench detect --over -1s", "is negative"},
-		{"bench detect --over 1e3", "write 1000s"},
-		{"bench detect --over 0s --others -1", "--others -1 must not be negative"},
-		{"bench detect --over 1d --runs 0", "--runs 0 must be from 1"},
-		{"bench memory extra", `got "extra"`},
 		{"--bogus", "there is no flag --bogus: see `curfew --help`"},
 		{"help nothing", "there is no command `curfew nothing`: see `curfew --help`"},
 		{"help functions lod", "there is no command `curfew functions lod` (did you mean load?): see `curfew functions --help`"},
@@ -163,48 +133,5 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		if code != app.ExitUsage || !strings.Contains(errs, test.want) || out != "" {
 			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit 2 and %q", test.args, code, errs, out, test.want)
 		}
-	}
-}
-
-func TestBenchWritesJSON(t *testing.T) {
-	code, out, errs := curfew(t, "bench", "memory", "--tasks", "1000", "--runs", "1", "-o", "json")
-	var report bench.Report
-	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("memory a pending task") <= 0 {
-		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
-	}
-}
-
-// It fails if a filter does not find its tasks.
-func TestBenchMeasuresCommands(t *testing.T) {
-	t.Setenv(commandVariable, "yes") // this program is the command
-	code, out, errs := curfew(t, "bench", "commands", "--tasks", "500", "--ended", "200", "-o", "json")
-	var report bench.Report
-	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("ls --error") <= 0 || report.Value("rm --all-matching") <= 0 {
-		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
-	}
-}
-
-// The server is a process of its own.
-func TestBenchMeasuresHTTP(t *testing.T) {
-	t.Setenv(commandVariable, "yes") // this program is the command
-	code, out, errs := curfew(t, "bench", "http", "--tasks", "100", "--waiting", "20", "--runs", "1", "-o", "json")
-	var report bench.Report
-	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("enqueue over HTTP") <= 0 || report.Value("a result over HTTP p99") <= 0 {
-		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
-	}
-}
-
-func TestAnInterruptedBenchmarkSaysSo(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	interrupt()
-	for _, command := range []string{"memory", "micro"} {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			var out, errs bytes.Buffer
-			code := run(ctx, []string{"curfew", "bench", command}, &out, &errs)
-			if want := "curfew: interrupted: a measurement that is not complete has no figures\n"; code != app.ExitInterrupted || out.Len() > 0 || errs.String() != want {
-				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, &out, &errs, app.ExitInterrupted, want)
-			}
-		})
 	}
 }

@@ -13,14 +13,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-func init() { redis.SetLogger(quiet{}) } // as main does: it would log each connection to a server that was stopped
+func init() { app.QuietClient() } // as main does: it would log each connection to a server that was stopped
 
 // typing runs the command with an input.
 func typing(t *testing.T, input, args string) (code int, stdout, stderr string) {

@@ -19,7 +19,7 @@ func TestTheKernelEndsTheCommandOfAKilledWorker(t *testing.T) {
 	p := s.start("--kind", "k", "--", "/bin/sh", "-c", `echo $$ >$DIR/pid; exec sleep 60`)
 	s.enqueue(queue.Task{})
 	command := s.pid("pid")
-	for _, child := range childrenOf(p.Process.Pid) {
+	for _, child := range await.Children(t, p.Process.Pid, 1) {
 		if line, _ := os.ReadFile("/proc/" + strconv.Itoa(child) + "/cmdline"); strings.Contains(string(line), programs.GuardName) {
 			syscall.Kill(child, syscall.SIGKILL)
 			s.gone("the guard", child)

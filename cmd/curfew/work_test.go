@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -31,7 +31,7 @@ const commandVariable = "CURFEW_TEST_COMMAND"
 const deafVariable = "CURFEW_TEST_DEAF"
 
 func deaf() {
-	ctx := untilSignalled()
+	ctx := app.UntilSignalled()
 	fmt.Println("runs")
 	<-ctx.Done()
 	fmt.Println("interrupted")

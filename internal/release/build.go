@@ -21,7 +21,7 @@ type build struct {
 	folder   string // of the clone
 	cache    string // Go's build cache; "": the usual one
 	archives []archive
-	programs map[string]file // by platform
+	programs map[string][]file // by platform
 }
 
 // archive is a file of the release.
@@ -29,6 +29,9 @@ type archive struct {
 	name    string
 	content []byte
 }
+
+// released are the programs of an archive, which are in the folder cmd.
+var released = []string{"curfew", "curfew-bench"}
 
 // settings replace the user's environment, so that builds on different machines are the same. Go reads the version from git.
 var settings = []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off"}
@@ -65,40 +68,41 @@ func (b *build) make(ctx context.Context, source string, platforms []string) err
 		if !found {
 			return fmt.Errorf("the platform %q must be a system and a processor, such as linux/amd64", platform)
 		}
-		program, err := b.compile(ctx, system, processor)
+		programs, err := b.compile(ctx, system, processor)
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("curfew_%s_%s_%s", version, system, processor)
-		packed, err := pack(system, name, time.Unix(unix, 0).UTC(), append([]file{program}, shared...))
+		packed, err := pack(system, name, time.Unix(unix, 0).UTC(), slices.Concat(programs, shared))
 		if err != nil {
 			return err
 		}
 		b.archives = append(b.archives, packed)
-		fmt.Fprintf(os.Stderr, "%s  %s: %.1f MB, the program %.1f MB\n", filepath.Base(b.folder), packed.name, float64(len(packed.content))/1e6, float64(len(program.content))/1e6)
+		fmt.Fprintf(os.Stderr, "%s  %s: %.1f MB\n", filepath.Base(b.folder), packed.name, float64(len(packed.content))/1e6)
 	}
 	return nil
 }
 
-// shared returns the files that are the same for all platforms, and the version. The program for this machine prints them.
+// shared returns the files that are the same for all platforms, and the version. The programs for this machine print them.
 func (b *build) shared(ctx context.Context) (files []file, version string, err error) {
-	program, err := b.compile(ctx, runtime.GOOS, runtime.GOARCH)
+	programs, err := b.compile(ctx, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
 		return nil, "", err
 	}
-	path := filepath.Join(b.folder, "bin", program.name)
-	for _, of := range []struct{ name, command string }{
-		{"man/curfew.1", "__docs man"},
-		{"completions/curfew.bash", "completion bash"},
-		{"completions/_curfew", "completion zsh"},
-		{"completions/curfew.fish", "completion fish"},
-		{"completions/curfew.ps1", "completion powershell"},
-	} {
-		text, err := output(ctx, b.folder, nil, path, strings.Fields(of.command)...)
-		if err != nil {
-			return nil, "", err
+	for i, program := range released {
+		for _, of := range []struct{ name, command string }{
+			{"man/" + program + ".1", "__docs man"},
+			{"completions/" + program + ".bash", "completion bash"},
+			{"completions/_" + program, "completion zsh"},
+			{"completions/" + program + ".fish", "completion fish"},
+			{"completions/" + program + ".ps1", "completion powershell"},
+		} {
+			text, err := output(ctx, b.folder, nil, b.path(programs[i]), strings.Fields(of.command)...)
+			if err != nil {
+				return nil, "", err
+			}
+			files = append(files, file{of.name, []byte(text + "\n"), 0o644})
 		}
-		files = append(files, file{of.name, []byte(text + "\n"), 0o644})
 	}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		text, err := os.ReadFile(filepath.Join(b.folder, name))
@@ -107,7 +111,7 @@ func (b *build) shared(ctx context.Context) (files []file, version string, err e
 		}
 		files = append(files, file{name, text, 0o644})
 	}
-	text, err := output(ctx, b.folder, nil, path, "version", "-o", "json")
+	text, err := output(ctx, b.folder, nil, b.path(programs[0]), "version", "-o", "json")
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,32 +125,42 @@ func (b *build) shared(ctx context.Context) (files []file, version string, err e
 	return files, strings.TrimPrefix(is.Program, "v"), nil
 }
 
-// compile builds the program for a platform, once.
-func (b *build) compile(ctx context.Context, system, processor string) (file, error) {
-	if program, built := b.programs[system+"/"+processor]; built {
-		return program, nil
-	}
-	name := "curfew"
-	if system == "windows" {
-		name += ".exe"
+// path returns where compile writes a program.
+func (b *build) path(program file) string { return filepath.Join(b.folder, "bin", program.name) }
+
+// compile builds the programs for a platform, once.
+func (b *build) compile(ctx context.Context, system, processor string) ([]file, error) {
+	if programs, built := b.programs[system+"/"+processor]; built {
+		return programs, nil
 	}
 	env := append([]string{"GOOS=" + system, "GOARCH=" + processor}, settings...)
 	if b.cache != "" {
 		env = append(env, "GOCACHE="+b.cache)
 	}
-	path := filepath.Join("bin", name)
-	if _, err := output(ctx, b.folder, env, "go", slices.Concat(flags, []string{"-o", path, "./cmd/curfew"})...); err != nil {
-		return file{}, err
+	args := slices.Concat(flags, []string{"-o", "bin" + string(filepath.Separator)})
+	for _, program := range released {
+		args = append(args, "./cmd/"+program)
 	}
-	content, err := os.ReadFile(filepath.Join(b.folder, path))
-	if err != nil {
-		return file{}, err
+	if _, err := output(ctx, b.folder, env, "go", args...); err != nil {
+		return nil, err
+	}
+	var programs []file
+	for _, name := range released {
+		if system == "windows" {
+			name += ".exe"
+		}
+		program := file{name: name, mode: 0o755}
+		var err error
+		if program.content, err = os.ReadFile(b.path(program)); err != nil {
+			return nil, err
+		}
+		programs = append(programs, program)
 	}
 	if b.programs == nil {
-		b.programs = map[string]file{}
+		b.programs = map[string][]file{}
 	}
-	b.programs[system+"/"+processor] = file{name, content, 0o755}
-	return b.programs[system+"/"+processor], nil
+	b.programs[system+"/"+processor] = programs
+	return programs, nil
 }
 
 // same returns an error if another build has other archives.

@@ -1,4 +1,4 @@
-// Command release builds the archives of a release into a folder: binaries for each platform with completions, a man page and
+// Command release builds the archives of a release into a folder: the programs for each platform with completions, man pages and
 // the license, and their SHA-256 checksums. It builds the commit of HEAD in two fresh clones, and fails if their archives differ.
 // It needs Go and git. `make release` runs it.
 package main

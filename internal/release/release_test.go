@@ -21,7 +21,7 @@ import (
 // Two builds of HEAD in different folders give the same archive, and the checksum is that of the archive.
 func TestAReleaseIsReproducible(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it links the program twice")
+		t.Skip("it links the programs twice")
 	}
 	out := t.TempDir()
 	stale := filepath.Join(out, "curfew_0.0.1_linux_amd64.tar.gz")
@@ -47,19 +47,28 @@ func TestAReleaseIsReproducible(t *testing.T) {
 	}
 	files, _ := untar(t, content)
 	folder := strings.TrimSuffix(name, ".tar.gz") + "/"
-	for _, file := range []string{"curfew", "LICENSE", "README.md", "CHANGELOG.md", "man/curfew.1", "completions/curfew.bash", "completions/_curfew", "completions/curfew.fish", "completions/curfew.ps1"} {
+	wanted := []string{"LICENSE", "README.md", "CHANGELOG.md"}
+	for _, program := range []string{"curfew", "curfew-bench"} {
+		wanted = append(wanted, program, "man/"+program+".1", "completions/"+program+".bash", "completions/_"+program, "completions/"+program+".fish", "completions/"+program+".ps1")
+	}
+	for _, file := range wanted {
 		if files[folder+file] == "" {
 			t.Errorf("%s is not in the archive, or empty", file)
 		}
 	}
-	program := filepath.Join(out, "curfew")
-	if err := os.WriteFile(program, []byte(files[folder+"curfew"]), 0o755); err != nil {
+	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
-	said, err2 := exec.Command(program, "version").CombinedOutput()
-	if want := "\ncommit " + strings.TrimSpace(string(head)) + "\n"; err != nil || err2 != nil || !strings.Contains(string(said), want) || strings.Contains(string(said), "dirty") {
-		t.Errorf("%s, %v, %v, want %q", said, err, err2, want)
+	for _, name := range []string{"curfew", "curfew-bench"} {
+		program := filepath.Join(out, name)
+		if err := os.WriteFile(program, []byte(files[folder+name]), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		said, err := exec.Command(program, "version").CombinedOutput()
+		if want := "\ncommit " + strings.TrimSpace(string(head)) + "\n"; err != nil || !strings.HasPrefix(string(said), name+" v") || !strings.Contains(string(said), want) || strings.Contains(string(said), "dirty") {
+			t.Errorf("%s, %v, want %q", said, err, want)
+		}
 	}
 }
 

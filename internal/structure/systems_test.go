@@ -19,20 +19,24 @@ import (
 type listed struct {
 	ImportPath, Dir string
 	GoFiles         []string
+	Imports         []string
 	ImportMap       map[string]string // of the paths that name another package, such as those in std/vendor
-	Module          *struct{ Main bool }
+	Module          *struct {
+		Path string
+		Main bool
+	}
 }
 
-// forOthers is what is built for each system: the command with all that it needs.
-const forOthers = "../../cmd/curfew"
+// forOthers is what is built for each system: the programs with all that they need.
+var forOthers = []string{"../../cmd/curfew", "../../cmd/curfew-bench"}
 
-// The types of the command fit together on other systems. That takes a tenth of the time of a build, which
+// The types of the programs fit together on other systems. That takes a tenth of the time of a build, which
 // `make release` does.
-func TestTheCommandFitsOtherSystems(t *testing.T) {
+func TestTheProgramsFitOtherSystems(t *testing.T) {
 	for _, system := range []string{"darwin", "windows"} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
-			packages := listFor(t, system, forOthers)
+			packages := listFor(t, system, forOthers...)
 			if err := check(packages, nil); err != nil {
 				t.Errorf("on %s: %v", system, err)
 			}
@@ -51,10 +55,10 @@ func fork() { syscall.Kill(1, 9) }`})
 	}
 }
 
-// listFor lists a package and all that it imports, each after what it imports.
-func listFor(t *testing.T, system, path string) (packages []listed) {
+// listFor lists packages and all that they import, each after what it imports.
+func listFor(t *testing.T, system string, paths ...string) (packages []listed) {
 	t.Helper()
-	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", path)
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,Imports,ImportMap,Module"}, paths...)...)
 	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 	out, err := list.Output()
 	if err != nil {

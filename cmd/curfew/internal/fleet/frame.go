@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/lines"
 )
 

@@ -3,7 +3,7 @@ package flows
 import (
 	"github.com/urfave/cli/v2"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/flow"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/queue"
 )

@@ -1,2 +1,0 @@
-// Package benches has the commands that measure: curfew bench.
-package benches
