@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
+)
+
+// A client is made patient once, however many namespaces it opens, and is not kept in memory for that.
+func TestAClientIsSeenOnceAndForgotten(t *testing.T) {
+	before := seenClients()
+	func() {
+		a, b := redis.NewClient(&redis.Options{}), redis.NewClient(&redis.Options{})
+		for i, want := range []bool{true, false, false} {
+			if first(a) != want || first(b) != want {
+				t.Errorf("call %d says that a client is new: %v, want %v", i, !want, want)
+			}
+		}
+		if n := seenClients(); n != before+2 {
+			t.Errorf("%d clients are known, want %d", n, before+2)
+		}
+		a.Close()
+		b.Close()
+	}()
+	await.Until(t, "the clients are forgotten", func() bool {
+		runtime.GC()
+		return seenClients() == before
+	})
+}
+
+func seenClients() (n int) {
+	seen.Range(func(any, any) bool { n++; return true })
+	return n
+}
