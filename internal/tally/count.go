@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type event struct {
 	ImportPath string // the package that was built
 	Test       string
 	Output     string
+	Elapsed    float64 // seconds
 }
 
 // counter counts the results of go test.
@@ -34,10 +36,17 @@ type counter struct {
 	packages map[string]*pkg
 
 	tests, failed int
-	skipped       []string
-	unraced       int // number of tests skipped by redistest.NoRace
+	skipped       []string // each with its reason
+	slow          []timing // top-level tests
+	unraced       int      // number of tests skipped by redistest.NoRace
 	stories       map[string]bool
 	sequences     int
+}
+
+// timing is how long a test took.
+type timing struct {
+	test    string
+	seconds float64
 }
 
 // pkg is a package whose tests run.
@@ -47,6 +56,7 @@ type pkg struct {
 	parents map[string]bool   // tests that have subtests
 	failing map[string]bool   // tests with a failed subtest
 	unraced map[string]bool   // tests that redistest.NoRace skips
+	reason  map[string]string // the last line that a test logged
 	over    bool
 }
 
@@ -96,7 +106,7 @@ func (c *counter) add(e event) {
 	}
 	p := c.packages[e.Package]
 	if p == nil {
-		p = &pkg{ended: map[string]string{}, parents: map[string]bool{}, failing: map[string]bool{}, unraced: map[string]bool{}}
+		p = &pkg{ended: map[string]string{}, parents: map[string]bool{}, failing: map[string]bool{}, unraced: map[string]bool{}, reason: map[string]string{}}
 		c.packages[e.Package] = p
 	}
 	switch e.Action {
@@ -110,6 +120,10 @@ func (c *counter) add(e event) {
 		if found := logged.FindStringSubmatch(e.Output); found != nil {
 			n, _ := strconv.Atoi(found[1])
 			c.sequences += n
+		}
+		if _, text, found := strings.Cut(e.Output, ".go:"); found {
+			_, text, _ = strings.Cut(text, ": ")
+			p.reason[e.Test] = strings.TrimSpace(text)
 		}
 		if strings.Contains(e.Output, ": not under the race detector: ") { // as redistest.NoRace says it
 			p.unraced[e.Test] = true
@@ -134,7 +148,10 @@ func cutLast(test string) (parent, name string, ok bool) {
 
 func (c *counter) endTest(e event, p *pkg) {
 	p.ended[e.Test] = e.Action
-	parent, name, _ := cutLast(e.Test)
+	parent, name, nested := cutLast(e.Test)
+	if !nested {
+		c.slow = append(c.slow, timing{path.Base(e.Package) + "." + e.Test, e.Elapsed})
+	}
 	switch {
 	case e.Action == "fail":
 		p.failing[parent] = true
@@ -144,7 +161,7 @@ func (c *counter) endTest(e event, p *pkg) {
 	case e.Action == "skip" && p.unraced[e.Test]:
 		c.unraced++
 	case e.Action == "skip":
-		c.skipped = append(c.skipped, path.Base(e.Package)+"."+e.Test)
+		c.skipped = append(c.skipped, path.Base(e.Package)+"."+e.Test+": "+p.reason[e.Test])
 	case !p.parents[e.Test]:
 		c.tests++
 		if strings.HasPrefix(e.Test, "TestStories/") {
@@ -194,6 +211,7 @@ func (c *counter) summarize(least map[string]int, ended error) bool {
 		fmt.Fprintf(c.out, "go test: %v\n", ended)
 		c.failed++
 	}
+	c.printSlowest()
 	for _, test := range c.skipped {
 		fmt.Fprintln(c.out, "skipped:", test)
 	}
@@ -219,6 +237,19 @@ func (c *counter) summarize(least map[string]int, ended error) bool {
 	}
 	fmt.Fprintln(c.out)
 	return enough && c.failed == 0
+}
+
+// slowest is how many of the slowest tests the summary names.
+const slowest = 10
+
+// printSlowest prints the slowest tests that took a second or more.
+func (c *counter) printSlowest() {
+	slices.SortStableFunc(c.slow, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, t := range c.slow[:min(slowest, len(c.slow))] {
+		if t.seconds >= 1 {
+			fmt.Fprintf(c.out, "slow: %5.1f s  %s\n", t.seconds, t.test)
+		}
+	}
 }
 
 var names = []string{"tests", "stories", "sequences"}

@@ -2,12 +2,18 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/curfew-dev/curfew/internal/await"
 )
 
 // The events are those of go test 1.26, times and elapsed left out.
@@ -61,6 +67,8 @@ const (
 {"Action":"fail","Package":"m/e","FailedBuild":"m/e"}
 `
 	skipping = `{"Action":"run","Package":"m/f","Test":"TestSkip"}
+{"Action":"output","Package":"m/f","Test":"TestSkip","Output":"    f_test.go:7: no server: start one\n"}
+{"Action":"output","Package":"m/f","Test":"TestSkip","Output":"--- SKIP: TestSkip (0.00s)\n"}
 {"Action":"skip","Package":"m/f","Test":"TestSkip"}
 {"Action":"run","Package":"m/f","Test":"TestRun"}
 {"Action":"pass","Package":"m/f","Test":"TestRun"}
@@ -71,6 +79,15 @@ const (
 {"Action":"output","Package":"m/f","Test":"TestAlone","Output":"    f_test.go:7: not under the race detector: one call at a time\n"}
 {"Action":"skip","Package":"m/f","Test":"TestAlone"}
 ` + skipping
+	timed = `{"Action":"run","Package":"m/h","Test":"TestSlow"}
+{"Action":"pass","Package":"m/h","Test":"TestSlow","Elapsed":1}
+{"Action":"run","Package":"m/h","Test":"TestQuick"}
+{"Action":"pass","Package":"m/h","Test":"TestQuick","Elapsed":0.9}
+{"Action":"run","Package":"m/h","Test":"TestSlower"}
+{"Action":"pass","Package":"m/h","Test":"TestSlower","Elapsed":7.5}
+{"Action":"output","Package":"m/h","Output":"ok  \tm/h\t9.00s\n"}
+{"Action":"pass","Package":"m/h"}
+`
 	unfinished = `{"Action":"run","Package":"m/g","Test":"TestHang"}
 {"Action":"output","Package":"m/g","Test":"TestHang","Output":"still here\n"}
 `
@@ -100,17 +117,19 @@ func TestASummary(t *testing.T) {
 		{"a package that does not compile has failed", broken, nil, exit1, false,
 			"e.go:3: undefined: x\nFAIL\tm/e [build failed]\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
 		{"a skipped test is listed", skipping, nil, nil, true,
-			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
+			"ok  \tm/f\t0.10s\nskipped: f.TestSkip: no server: start one\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
+		{"the slowest tests are named, the slowest first", timed, nil, nil, true,
+			"ok  \tm/h\t9.00s\nslow:   7.5 s  h.TestSlower\nslow:   1.0 s  h.TestSlow\n0 stories, 0 model sequences\n3 passed, 0 failed\n"},
 		{"a test that has nothing for the race detector is counted", unraced, nil, nil, true,
-			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped, 1 not under the race detector\n"},
+			"ok  \tm/f\t0.10s\nskipped: f.TestSkip: no server: start one\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped, 1 not under the race detector\n"},
 		{"a package that did not end has failed", unfinished, nil, exit1, false,
 			"still here\nFAIL\tm/g: the package did not end\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
 		{"a run without tests is a failure", "", nil, nil, false,
 			"nothing was tested\n0 stories, 0 model sequences\n0 passed, 0 failed\n"},
 		{"the exit code of go test counts", skipping, nil, exit1, false,
-			"ok  \tm/f\t0.10s\ngo test: exit status 1\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 1 failed, 1 skipped\n"},
+			"ok  \tm/f\t0.10s\ngo test: exit status 1\nskipped: f.TestSkip: no server: start one\n0 stories, 0 model sequences\n1 passed, 1 failed, 1 skipped\n"},
 		{"a line that is not an event is printed", "go: no such module\n" + skipping, nil, nil, true,
-			"go: no such module\nok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
+			"go: no such module\nok  \tm/f\t0.10s\nskipped: f.TestSkip: no server: start one\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
 	} {
 		var out strings.Builder
 		c := newCounter(&out)
@@ -139,10 +158,7 @@ func TestAMinimumIsRead(t *testing.T) {
 // tally runs on real modules of one test each, so that a change of the output of go test is noticed.
 func TestGoTestIsUnderstood(t *testing.T) {
 	t.Parallel()
-	tally := filepath.Join(t.TempDir(), "tally")
-	if out, err := exec.Command("go", "build", "-o", tally, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	tally := built(t)
 	for _, test := range []struct{ claim, body, last string }{
 		{"a test that passes", `t.Log("sequences: 7")`, "0 stories, 7 model sequences\n1 passed, 0 failed\n"},
 		{"a test that fails", `t.Error("no")`, "1 failed\n"},
@@ -153,11 +169,8 @@ func TestGoTestIsUnderstood(t *testing.T) {
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			write(t, filepath.Join(dir, "go.mod"), "module m\n\ngo 1.26\n")
-			write(t, filepath.Join(dir, "m_test.go"),
-				"package m\n\nimport (\"os\"; \"testing\")\n\nvar _ = os.Exit\n\nfunc TestIt(t *testing.T) {\n"+test.body+"\n}\n")
-			cmd := exec.Command(tally, "--", "-timeout", "3s", "./...")
+			dir := module(t, map[string]string{"m": test.body})
+			cmd := exec.Command(tally, "--", "-timeout", "3s", "./m")
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()
 			if !strings.HasSuffix(string(out), test.last) {
@@ -173,42 +186,10 @@ func TestGoTestIsUnderstood(t *testing.T) {
 // Both lanes are counted, a failure of either is a failure, and each package runs once.
 func TestPackagesRunBesideTheOthers(t *testing.T) {
 	t.Parallel()
-	tally := filepath.Join(t.TempDir(), "tally")
-	if out, err := exec.Command("go", "build", "-o", tally, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), "module m\n\ngo 1.26\n")
-	for name, body := range map[string]string{"a": `t.Log("sequences: 7")`, "b": `t.Log("sequences: 5")`, "bad": `t.Error("no")`,
+	tally := built(t)
+	dir := module(t, map[string]string{"a": `t.Log("sequences: 7")`, "b": `t.Log("sequences: 5")`, "bad": `t.Error("no")`,
 		// These two end only if they run at the same time.
-		"waits": `meet(t, "there", "here")`, "works": `meet(t, "here", "there")`} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, name, "m_test.go"), "package "+name+`
-
-import ("net"; "os"; "path/filepath"; "testing")
-
-func meet(t *testing.T, here, there string) {
-	listener, err := net.Listen("unix", filepath.Join(os.Getenv("MEET"), here))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	for {
-		if conn, err := net.Dial("unix", filepath.Join(os.Getenv("MEET"), there)); err == nil {
-			conn.Close()
-			break
-		}
-	}
-	listener.Accept()
-}
-
-func TestIt(t *testing.T) {
-	`+body+`
-}
-`)
-	}
+		"waits": `meet(t, "there", "here")`, "works": `meet(t, "here", "there")`})
 	meet, err := os.MkdirTemp("", "") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +219,145 @@ func TestIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The packages of -last run when all others have ended.
+func TestPackagesRunLast(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{
+		"a": `time.Sleep(time.Second); os.WriteFile(os.Getenv("DONE"), nil, 0o600)`,
+		"b": `if _, err := os.Stat(os.Getenv("DONE")); err != nil { t.Error("package a has not ended: ", err) }`,
+	})
+	cmd := exec.Command(built(t), "-last", "./b", "--", "-count", "1", "./b", "./a")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "DONE="+filepath.Join(t.TempDir(), "done"))
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "2 passed, 0 failed\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Nothing is left of a run that is interrupted, nor of a test that does not clean up.
+func TestNothingIsLeft(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux gives a process the orphans below it")
+	}
+	t.Parallel()
+	tally := built(t)
+	for claim, hang := range map[string]string{"after an interruption": "select {}", "after the end": ""} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			dir := module(t, map[string]string{"a": `
+	orphan := exec.Command("sleep", "1000")
+	orphan.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := orphan.Start(); err != nil {
+		t.Fatal(err)
+	}
+	os.MkdirTemp("", "left")
+	os.WriteFile(os.Getenv("PID")+".new", fmt.Append(nil, orphan.Process.Pid, " ", os.TempDir()), 0o600)
+	os.Rename(os.Getenv("PID")+".new", os.Getenv("PID"))
+	` + hang})
+			pid := filepath.Join(t.TempDir(), "pid")
+			cmd := exec.Command(tally, "--", "-count", "1", "./a")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PID="+pid)
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var orphan int
+			var home string
+			await.Until(t, "the test runs", func() bool {
+				text, _ := os.ReadFile(pid)
+				fmt.Sscan(string(text), &orphan, &home)
+				return home != ""
+			})
+			want := 0
+			if hang != "" {
+				cmd.Process.Signal(os.Interrupt)
+				want = 130
+			}
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != want {
+				t.Errorf("exit %d, want %d\n%s", code, want, out.String())
+			}
+			if err := syscall.Kill(orphan, 0); err == nil {
+				t.Errorf("process %d is left\n%s", orphan, out.String())
+				syscall.Kill(orphan, syscall.SIGKILL)
+			}
+			if !strings.Contains(out.String(), fmt.Sprintf("the tests left process %d: sleep 1000", orphan)) {
+				t.Errorf("the output does not name the process %d\n%s", orphan, out.String())
+			}
+			if _, err := os.Stat(home); err == nil || !strings.Contains(home, "curfew-tests") {
+				t.Errorf("the folder %s is left", home)
+			}
+		})
+	}
+}
+
+// built returns the program, which is built once.
+func built(t *testing.T) string {
+	t.Helper()
+	program, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+var builtIn string
+
+var build = sync.OnceValues(func() (program string, err error) {
+	if builtIn, err = os.MkdirTemp("", "tally"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(builtIn, "tally")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+func TestMain(m *testing.M) {
+	m.Run()
+	os.RemoveAll(builtIn)
+}
+
+// module writes a module whose packages have one test each, with these bodies.
+func module(t *testing.T, bodies map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module m\n\ngo 1.26\n")
+	for name, body := range bodies {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name, "m_test.go"), "package "+name+`
+
+import ("fmt"; "net"; "os"; "os/exec"; "path/filepath"; "syscall"; "testing"; "time")
+
+var ( _ = fmt.Sprint; _ = net.Dial; _ = os.Exit; _ = exec.Command; _ = filepath.Join; _ = syscall.Kill; _ = time.Now )
+
+// meet returns when another test has called it with the names exchanged.
+func meet(t *testing.T, here, there string) {
+	listener, err := net.Listen("unix", filepath.Join(os.Getenv("MEET"), here))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for {
+		if conn, err := net.Dial("unix", filepath.Join(os.Getenv("MEET"), there)); err == nil {
+			conn.Close()
+			break
+		}
+	}
+	listener.Accept()
+}
+
+func TestIt(t *testing.T) {
+	`+body+`
+}
+`)
+	}
+	return dir
 }
 
 func write(t *testing.T, file, text string) {

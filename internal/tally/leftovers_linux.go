@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adoptOrphans makes this process the parent of processes whose parents have ended, so that killOrphans finds them.
+func adoptOrphans() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// killOrphans kills the children of this process. The go tests have ended, so these are processes that tests have started
+// and not ended. A process that is about to end by itself gets some time, and those that do not are named.
+func killOrphans() {
+	named := map[int]bool{}
+	for left := 50; ; left-- {
+		pids := children()
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			if left <= 0 && !named[pid] {
+				named[pid] = true
+				command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				fmt.Fprintf(os.Stderr, "the tests left process %d: %s\n", pid, strings.ReplaceAll(string(command), "\x00", " "))
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+			syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		}
+		time.Sleep(20 * time.Millisecond) // nothing notifies this process of the end of any child
+	}
+}
+
+// children returns the ids of the child processes of this process, ended ones included.
+func children() (pids []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (name) state ppid ...; the name may have spaces and parentheses.
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if parent, _ := strconv.Atoi(fields[1]); parent == os.Getpid() {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
