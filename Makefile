@@ -18,7 +18,7 @@ LONGEST  ?= ./cmd/curfew ./internal/races ./queue ./internal/model ./internal/pl
 # The limit for one test binary.
 TIMEOUT  ?= 420s
 
-.PHONY: help demo test ci long fmt vet lint fuzz race doors planted docs redis bench release clean
+.PHONY: help demo test ci long fmt vet lint fuzz race doors planted lua docs redis bench release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ doors: redis ## Run the examples in Python, Node and shell, and the alerts in Pr
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
+
+lua: redis ## Count the Lua instructions of each call; installs lua5.1 if missing; UPDATE=1: write them; PROFILE=fetch: where they are
+	@scripts/lua
+	@CURFEW_LUA=1 go test -count 1 ./internal/luacount $(if $(UPDATE),-run '^TestTheCostOfEachCall$$' -update) \
+		$(if $(PROFILE),-v -run '^TestTheFunctionsOfACall$$' -profile '$(PROFILE)')
 
 docs: ## Write the pages of docs/reference that are made from the code, and the alerts and the dashboard in deploy
 	@for page in markdown:command.md metrics:metrics.md http:http.md openapi:openapi.json flow:flow.md schema:flow.schema.json; do \

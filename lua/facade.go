@@ -83,6 +83,10 @@ func (l *Library) withFacade(s *source, facades []string) (text, error) {
 // Text returns the text for FUNCTION LOAD.
 func (f *Facade) Text() string { return f.whole.String() }
 
+// Place returns the file and line from which a line of Text comes, such as lua/task/finish.lua:12. The first line is 1. Place
+// panics if there is no such line.
+func (f *Facade) Place(line int) string { return f.whole.places[line-1].String() }
+
 // Names returns the names of the functions, sorted.
 func (f *Facade) Names() []string { return slices.Sorted(maps.Keys(f.calls)) }
 
