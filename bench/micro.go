@@ -39,12 +39,9 @@ var batches = []int{1, 8, 50, 500}
 //   - suspend: for one agent, which creates 10 children and waits for all of them.
 //   - settle and wake: for one agent, whose 10 children are completed, which wakes it.
 //
-// The ratios are the CPU time, and the median call for one task, divided by those of one loop of a
-// reference script with fixed commands (reference.lua). The median of a call with one task or none is
-// divided by that of a call of the script with one loop. The script is measured before and after
-// each call, so that ratios depend less on the machine. Use CPU time for large calls, because
-// other programs interrupt them. Use the median for small calls: a third of their CPU time is
-// sockets, and depends on how idle the machine is.
+// The figures are of one machine in one moment, so measure two versions in turns. Compare the CPU time of large calls, because
+// other programs interrupt them, and the median of small calls: a third of their CPU time is sockets, and depends on how idle
+// the machine is. Package internal/luacount counts the Lua instructions of a call, which are the same everywhere.
 //
 // Micro empties the server, and resets its statistics.
 func Micro(ctx context.Context, rdb redis.UniversalClient, c MicroConfig) (MicroReport, error) {
@@ -65,11 +62,9 @@ type micro struct {
 	tasks int
 	watch stopwatch
 
-	q    *queue.Queue
-	seq  int64 // of the last fetch
-	unit unit  // the reference script, at its last measurement
+	q   *queue.Queue
+	seq int64 // of the last fetch
 
-	units   []float64  // the CPU times of all measurements of the reference script
 	calls   []callName // in the order first measured
 	samples map[callName][]sample
 }
@@ -81,34 +76,13 @@ type callName struct {
 	per   string
 }
 
-// perCall returns how many of its unit one call handles.
-func (n callName) perCall() float64 {
-	if n.per == "task" {
-		return float64(n.batch)
-	}
-	return 1
-}
-
-// small reports whether a call handles one task or none. Its median is compared with a call of the reference script that has one
-// loop.
-func small(per string, batch int) bool { return per == "call" || per == "task" && batch == 1 }
-
 // sample is one measurement of a call, in µs for one of its unit.
 type sample struct {
 	cpu, script float64
 	median      float64 // of a whole call
-	ratio       float64 // CPU divided by the reference's CPU
-	medianRatio float64 // median for one of its unit, divided by the reference's
 }
 
 func (m *micro) round(ctx context.Context) error {
-	var err error
-	if err = m.open(ctx); err != nil {
-		return err
-	}
-	if m.unit, err = m.watch.reference(ctx); err != nil {
-		return err
-	}
 	steps := []func(context.Context) error{m.idleCalls}
 	for _, batch := range batches {
 		steps = append(steps, func(ctx context.Context) error { return m.taskCalls(ctx, batch) })
@@ -137,25 +111,13 @@ func (m *micro) measure(ctx context.Context, name callName, n int, step func() e
 	if err != nil {
 		return fmt.Errorf("%s %d: %w", name.call, name.batch, err)
 	}
-	unit, err := m.watch.reference(ctx)
-	if err != nil {
-		return err
-	}
-	of := float64(n)
-	s := sample{cpu: u.cpu / of, script: u.script / of, median: u.median}
-	s.ratio = s.cpu / ((m.unit.loop.cpu + unit.loop.cpu) / 2)
-	if small(name.per, name.batch) {
-		s.medianRatio = s.median / ((m.unit.call + unit.call) / 2)
-	} else {
-		s.medianRatio = s.median / name.perCall() / ((m.unit.loop.median + unit.loop.median) / 2)
-	}
-	m.unit, m.units = unit, append(m.units, unit.loop.cpu)
 	if m.samples == nil {
 		m.samples = map[callName][]sample{}
 	}
 	if !slices.Contains(m.calls, name) {
 		m.calls = append(m.calls, name)
 	}
-	m.samples[name] = append(m.samples[name], s)
+	of := float64(n)
+	m.samples[name] = append(m.samples[name], sample{cpu: u.cpu / of, script: u.script / of, median: u.median})
 	return nil
 }

@@ -12,9 +12,7 @@ type MicroReport struct {
 	Redis  string `json:"redis"` // the server's version
 	Rounds int    `json:"rounds"`
 	Tasks  int    `json:"tasks"`
-	// Reference is the CPU time in µs of one loop of the reference script.
-	Reference Spread `json:"reference_us"`
-	Costs     []Cost `json:"costs"`
+	Costs  []Cost `json:"costs"`
 }
 
 // Cost is the cost of a call to Redis, in µs for one task, call or agent.
@@ -25,10 +23,6 @@ type Cost struct {
 	CPU    Spread `json:"cpu_us"`          // of the main thread
 	Script Spread `json:"script_us"`       // elapsed time within scripts
 	Median Spread `json:"median_call_us"`  // elapsed time of a whole call
-	Ratio  Spread `json:"ratio"`           // CPU divided by that of a reference loop
-	// MedianRatio is the median call divided by that of a reference loop. If Per is task, it is
-	// also divided by Batch. A call with one task or none is divided by a reference call of one loop.
-	MedianRatio Spread `json:"median_ratio"`
 }
 
 // Name returns the call with its batch size: "enqueue 50".
@@ -40,7 +34,7 @@ func (c Cost) Name() string {
 }
 
 func (m *micro) report(version string, c MicroConfig) MicroReport {
-	out := MicroReport{Bench: "micro", Redis: version, Rounds: c.Rounds, Tasks: c.Tasks, Reference: spread(m.units)}
+	out := MicroReport{Bench: "micro", Redis: version, Rounds: c.Rounds, Tasks: c.Tasks}
 	for _, name := range m.calls {
 		of := func(field func(sample) float64) Spread {
 			var values []float64
@@ -54,9 +48,6 @@ func (m *micro) report(version string, c MicroConfig) MicroReport {
 			CPU:    of(func(s sample) float64 { return s.cpu }),
 			Script: of(func(s sample) float64 { return s.script }),
 			Median: of(func(s sample) float64 { return s.median }),
-			Ratio:  of(func(s sample) float64 { return s.ratio }),
-
-			MedianRatio: of(func(s sample) float64 { return s.medianRatio }),
 		})
 	}
 	return out
@@ -64,13 +55,11 @@ func (m *micro) report(version string, c MicroConfig) MicroReport {
 
 // WriteTable writes the report as a table for people: medians, with the least and the most.
 func (r MicroReport) WriteTable(out io.Writer) error {
-	fmt.Fprintf(out, "µs of Redis, median (min-max) of %d rounds; redis %s; one loop of the reference script: %s µs\n",
-		r.Rounds, r.Redis, r.Reference.text(Digits))
+	fmt.Fprintf(out, "µs of Redis, median (min-max) of %d rounds; redis %s\n", r.Rounds, r.Redis)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "call\tby the\tCPU\twithin scripts\tmedian call\tCPU : reference\tmedian : reference")
+	fmt.Fprintln(table, "call\tby the\tCPU\twithin scripts\tmedian call")
 	for _, c := range r.Costs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name(), c.Per, c.CPU.text(Digits),
-			Digits(c.Script.Median), Digits(c.Median.Median), c.Ratio.text(Digits), c.MedianRatio.text(Digits))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name(), c.Per, c.CPU.text(Digits), Digits(c.Script.Median), Digits(c.Median.Median))
 	}
 	return table.Flush()
 }

@@ -12,13 +12,10 @@ that does nothing else. Tasks have 100 random bytes and a deadline.
   CPU              CPU time of the main thread of Redis (INFO cpu), sockets included
   within scripts   elapsed time of EVALSHA and FCALL (INFO commandstats)
   median call      median elapsed time of a whole call (INFO latencystats)
-  : reference      CPU time, and the median call for each task, divided by those of one
-                   loop of a script with fixed commands. The median call with one task or none
-                   is divided by a call of that script with one loop, since both begin with
-                   cold caches. The script is measured before and after each call. These ratios depend less on the machine than
-                   microseconds do. Use CPU for large calls and the median for small ones:
-                   a third of a small call's CPU time is sockets, and depends on how idle
-                   the machine is
+
+Measure two versions in turns on one machine. Compare the CPU time of large calls, because other
+programs interrupt them, and the median of small calls: a third of their CPU time is sockets, and
+depends on how idle the machine is.
 
 Figures of enqueue, fetch and settle are for one task, in batches of 1, 8, 50 and 500.
 Those of sweep are for one due task, 100 a call. Those of curfew_enqueue, fetch of nothing,
@@ -29,7 +26,7 @@ them) and of settle and wake (the 10 children end, and the agent is woken) are f
 func microCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "micro",
-		Usage:       "time of Redis that each call takes, in µs and in loops of a reference script",
+		Usage:       "time of Redis that each call takes, in µs",
 		Description: microHelp,
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "tasks", Value: 5000, Usage: "tasks a round for each call, in at most 1000 calls"},
