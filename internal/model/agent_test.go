@@ -45,7 +45,7 @@ func (p *player) suspend(t *rapid.T) {
 		p.play(t, func(t *rapid.T) { p.makeSuspend(t, rest) })
 		return
 	}
-	c := modelCall{agent: id, worker: worker, epoch: epoch, call: queue.NewCall()}
+	c := modelCall{agent: id, worker: worker, epoch: epoch, call: p.newCall()}
 	var names []string
 	c.children, names = p.drawChildren(t, id)
 	c.members = p.drawMembers(t, id, names)
@@ -57,7 +57,7 @@ func (p *player) suspend(t *rapid.T) {
 	if n := len(c.members); n > 1 && rapid.IntRange(0, 7).Draw(t, "in parts") == 0 {
 		first := rapid.IntRange(1, n-1).Draw(t, "first part")
 		rest := c
-		rest.call, rest.children, rest.note, rest.fields = queue.NewCall(), nil, modelNote{}, maps.Clone(c.fields)
+		rest.call, rest.children, rest.note, rest.fields = p.newCall(), nil, modelNote{}, maps.Clone(c.fields)
 		c.members, rest.members = c.members[:first], c.members[first:]
 		c.fields["part"], c.fields["of"], rest.fields["part"], rest.fields["of"] = "1", "2", "2", "2"
 		p.parts[id] = rest
@@ -168,7 +168,7 @@ func (p *player) remember(t *rapid.T) {
 
 // signal sends an agent a signal.
 func (p *player) signal(t *rapid.T) {
-	id, call := p.drawID(t, (*modelTask).lives), queue.NewCall()
+	id, call := p.drawID(t, (*modelTask).lives), p.newCall()
 	if id == "" {
 		p.enqueue(t)
 		return

@@ -29,6 +29,7 @@ func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
 	var all []events.Event
 	for _, entry := range entries {
 		p.read = entry.ID
+		p.trace.add("event", entry.Values)
 		all = append(all, events.In(0, entry)...)
 	}
 	for _, e := range all {

@@ -146,7 +146,7 @@ func (p *player) drawID(t *rapid.T, meant func(*modelTask) bool) string {
 func (p *player) unusual(t *rapid.T) bool { return rapid.IntRange(0, 5).Draw(t, "unusual") == 5 }
 
 func (p *player) settle(t *rapid.T) {
-	worker, call := drawWorker.Draw(t, "worker"), queue.NewCall()
+	worker, call := drawWorker.Draw(t, "worker"), p.newCall()
 	awaited := rapid.Bool().Draw(t, "awaited")
 	id := p.drawID(t, func(t *modelTask) bool {
 		return (t.status == queue.Running || t.status == queue.Pending && t.lostBy != "") && (!awaited || p.m.awaited(t))
@@ -232,7 +232,7 @@ func (p *player) heartbeat(t *rapid.T) {
 }
 
 func (p *player) cancel(t *rapid.T) {
-	awaited, call := rapid.Bool().Draw(t, "awaited"), queue.NewCall()
+	awaited, call := rapid.Bool().Draw(t, "awaited"), p.newCall()
 	id := p.drawID(t, func(t *modelTask) bool { return t.lives() && (!awaited || p.m.awaited(t)) })
 	if id == "" {
 		p.enqueue(t)
@@ -252,7 +252,7 @@ func (p *player) resolve(t *rapid.T) {
 		p.enqueue(t)
 		return
 	}
-	verb, call := rapid.SampledFrom([]string{"complete", "fail"}).Draw(t, "verb"), queue.NewCall()
+	verb, call := rapid.SampledFrom([]string{"complete", "fail"}).Draw(t, "verb"), p.newCall()
 	p.play(t, func(t *rapid.T) {
 		answer := p.run(t, "resolve", call, verb, id, "note").([]any)[0].([]any)
 		if engine.Text(answer[0]) == "INVALID" {
@@ -272,15 +272,15 @@ func (p *player) control(t *rapid.T) {
 	}).Draw(t, "controls")
 	p.play(t, func(t *rapid.T) {
 		args := []any{line}
-		for name, value := range controls {
-			args = append(args, name, value)
+		for _, name := range slices.Sorted(maps.Keys(controls)) {
+			args = append(args, name, controls[name])
 		}
 		p.same(t, "control "+line, join(p.run(t, "control", args...).([]any)), p.m.control(line, controls))
 	})
 }
 
 func (p *player) drain(t *rapid.T) {
-	line, call := drawQueue.Draw(t, "queue"), queue.NewCall()
+	line, call := drawQueue.Draw(t, "queue"), p.newCall()
 	if len(p.m.line(line)) == 0 && !p.unusual(t) {
 		p.enqueue(t)
 		return

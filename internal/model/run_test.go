@@ -38,7 +38,7 @@ func TestModel(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	sequences, seen := playAll(t, rdb)
 	// A rare case can be missing by chance, so more are played before it counts.
-	for !t.Failed() && sequences < most && (sequences < least || len(unreached(seen)) > 0) {
+	for !t.Failed() && *traceFile == "" && sequences < most && (sequences < least || len(unreached(seen)) > 0) {
 		n, more := playAll(t, rdb)
 		sequences += n
 		for what, times := range more {
@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%6d %s", seen[what], what)
 	}
-	if sequences >= least && !t.Failed() {
+	if sequences >= least && !t.Failed() && *traceFile == "" {
 		for _, what := range unreached(seen) {
 			t.Errorf("%d sequences never reached: %s", sequences, what)
 		}
@@ -94,6 +94,8 @@ func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]in
 	library := testclock.Library(t, rdb)
 	unlessGiven("rapid.steps", "40")
 	seen = map[string]int{}
+	tr := openTrace(t, rdb)
+	defer tr.close(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		sequences++
 		ctx := context.Background()
@@ -102,7 +104,7 @@ func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]in
 		if err != nil {
 			rt.Fatal(err)
 		}
-		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}}
+		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}, trace: tr}
 		q.Engine().OnReport(p.note)
 		rt.Repeat(p.operations())
 	})
@@ -146,9 +148,19 @@ type player struct {
 	seen map[string]int // events by kind, over all sequences
 
 	reports []string // what calls have reported since the last comparison
+
+	named int // calls that have a name
+	trace *trace
+}
+
+// newCall returns a name for a call. It is the same in each run of a seed.
+func (p *player) newCall() string {
+	p.named++
+	return fmt.Sprint("call-", p.named)
 }
 
 func (p *player) same(t *rapid.T, what string, redis, model any) {
+	p.trace.add(what, redis)
 	if fmt.Sprint(redis) != fmt.Sprint(model) {
 		t.Fatalf("%s: Redis returned %v, the model %v", what, redis, model)
 	}
@@ -165,6 +177,7 @@ func (p *player) run(t *rapid.T, script string, args ...any) any {
 		t.Fatal(err)
 	}
 	p.note(p.ctx, report)
+	p.trace.add(script, plain)
 	return plain
 }
 
@@ -198,6 +211,7 @@ func (p *player) sweep(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.trace.add("sweep", fmt.Sprintf("%+v", swept))
 	if len(swept.Errors) > 0 {
 		t.Fatalf("sweep: %v", swept.Errors)
 	}
@@ -255,6 +269,10 @@ func (p *player) compare(t *rapid.T) {
 		t.Fatal(err)
 	}
 	s.Odd = slices.DeleteFunc(s.Odd, func(key string) bool { return key == "clock" })
+	for _, members := range s.Sets { // SMEMBERS has no order
+		slices.Sort(members)
+	}
+	p.trace.add(fmt.Sprintf("%+v", s))
 	if redis, model := formatSnapshot(s), formatModel(p.m); !slices.Equal(redis, model) {
 		t.Fatalf("state\n%s", differences(redis, model))
 	}
@@ -262,6 +280,9 @@ func (p *player) compare(t *rapid.T) {
 		t.Fatal(wrong)
 	}
 	p.compareEvents(t, s)
+	if err := p.trace.end(p.ctx); err != nil {
+		t.Fatal(err)
+	}
 	p.count()
 	p.everyReadyQueueIsWoken(t, s)
 	p.reaperSweepsOnTime(t, s)
