@@ -18,7 +18,7 @@ LONGEST  ?= ./cmd/curfew ./internal/races ./queue ./internal/model ./internal/pl
 # The limit for one test binary.
 TIMEOUT  ?= 420s
 
-.PHONY: help demo test ci long fmt vet lint fuzz race doors planted lua docs redis bench release clean
+.PHONY: help demo test ci long fmt vet lint fuzz race doors planted mutants lua docs redis bench release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ doors: redis ## Run the examples in Python, Node and shell, and the alerts in Pr
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
+
+mutants: redis ## Edit the Lua and the Go at random places, and note what finds each; ARGS=-new: only new ones
+	@nice go run ./internal/planted mutants $(ARGS)
 
 lua: redis ## Count the Lua instructions of each call; installs lua5.1 if missing; UPDATE=1: write them; PROFILE=fetch: where they are
 	@scripts/lua

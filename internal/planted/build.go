@@ -15,7 +15,8 @@ const folder = "github.com/curfew-dev/curfew/lua.folder"
 // ground is the tree whose bugs are planted, and a temporary folder for what is built.
 type ground struct {
 	tree, own string
-	binaries  map[string]string // by package
+	binaries  map[string]string  // by package
+	reach     map[string][]reach // by package: what each test reaches of its Go
 }
 
 func open() (*ground, error) {
@@ -27,7 +28,7 @@ func open() (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ground{tree: filepath.Dir(strings.TrimSpace(string(mod))), own: own, binaries: map[string]string{}}, nil
+	return &ground{tree: filepath.Dir(strings.TrimSpace(string(mod))), own: own, binaries: map[string]string{}, reach: map[string][]reach{}}, nil
 }
 
 func (g *ground) close() { os.RemoveAll(g.own) }

@@ -9,6 +9,12 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "mutants" {
+		if err := mutants(os.Args[2:]); err != nil {
+			fail(err)
+		}
+		return
+	}
 	list := flag.Bool("list", false, "list the bugs and plant none")
 	only := flag.String("only", "", "plant only the bug with this `name`")
 	by := flag.String("by", "", "run this `part` of the suite for every bug, instead of the one that must find it: "+strings.Join(partNames(), ", ")+", or stories/ and a name")
