@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ type trace struct {
 	differs int      // the first step that is not as earlier, from 1 on
 	step    strings.Builder
 	heard   *redis.PubSub
+	calls   map[string]bool // the names of the calls that were made
 }
 
 // openTrace returns the trace of a test, nil without -trace.
@@ -35,7 +38,8 @@ func openTrace(t *testing.T, rdb *redis.Client) *trace {
 	if *traceFile == "" {
 		return nil
 	}
-	tr := &trace{heard: rdb.PSubscribe(context.Background(), "*")}
+	tr := &trace{heard: rdb.PSubscribe(context.Background(), "*"), calls: map[string]bool{}}
+	rdb.AddHook(tr)
 	t.Cleanup(func() { tr.heard.Close() })
 	text, err := os.ReadFile(*traceFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,6 +49,26 @@ func openTrace(t *testing.T, rdb *redis.Client) *trace {
 		tr.earlier = append(tr.earlier, binary.LittleEndian.Uint64(text))
 	}
 	return tr
+}
+
+// ProcessHook notes which functions are called. Their names are curfew_, a digest, _ and the name of the call.
+func (tr *trace) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); strings.HasPrefix(cmd.Name(), "fcall") && len(args) > 1 {
+			if parts := strings.SplitN(fmt.Sprint(args[1]), "_", 3); len(parts) == 3 {
+				tr.calls[parts[2]] = true
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// DialHook changes nothing.
+func (tr *trace) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook changes nothing: no call is made in a pipeline.
+func (tr *trace) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // add adds what a server returned to the digest of the step.
@@ -103,7 +127,7 @@ func (tr *trace) close(t *testing.T) {
 		if err := os.WriteFile(*traceFile, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("trace: %d steps\n", len(tr.steps))
+		fmt.Printf("trace: %d steps of the calls %s\n", len(tr.steps), strings.Join(slices.Sorted(maps.Keys(tr.calls)), " "))
 	case tr.differs > 0:
 		fmt.Printf("trace: step %d differs\n", tr.differs)
 	default:

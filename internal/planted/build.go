@@ -17,6 +17,7 @@ type ground struct {
 	tree, own string
 	binaries  map[string]string  // by package
 	reach     map[string][]reach // by package: what each test reaches of its Go
+	modelled  map[string]bool    // files of the Lua that the model can reach
 }
 
 func open() (*ground, error) {
@@ -28,7 +29,7 @@ func open() (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ground{tree: filepath.Dir(strings.TrimSpace(string(mod))), own: own, binaries: map[string]string{}, reach: map[string][]reach{}}, nil
+	return &ground{tree: filepath.Dir(strings.TrimSpace(string(mod))), own: own, binaries: map[string]string{}, reach: map[string][]reach{}, modelled: map[string]bool{}}, nil
 }
 
 func (g *ground) close() { os.RemoveAll(g.own) }

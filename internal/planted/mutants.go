@@ -19,7 +19,7 @@ func mutants(args []string) error {
 	gos := flags.Int("go", 100, "draw this `number` of mutants of the Go")
 	only := flags.String("only", "", "try only the mutant with this `id`")
 	fresh := flags.Bool("new", false, "try only mutants that the table does not have, or that other parts of the suite could still find")
-	quick := flags.Bool("quick", false, "try the stories and the model, and for Go the tests of the package, and no other part")
+	later := flags.Int("later", 100, "try at most this `number` of packages after the first parts, for a mutant that these do not find")
 	verbose := flags.Bool("v", false, "print the output of the tests")
 	list := flags.Bool("list", false, "list the mutants and try none")
 	flags.Parse(args)
@@ -62,10 +62,10 @@ func mutants(args []string) error {
 	if *fresh {
 		drawn = slices.DeleteFunc(drawn, func(m mutant) bool {
 			r, known := rows[m.id]
-			return known && (*quick || !r.pending(m))
+			return known && (*later == 0 || !r.pending(m))
 		})
 	}
-	return t.run(drawn, *fresh, *quick)
+	return t.run(drawn, *fresh, *later)
 }
 
 // tries are the mutants of one command.
@@ -88,9 +88,9 @@ func (t *tries) forget(all map[string]mutant) {
 	}
 }
 
-// run tries mutants with the first parts of the suite. Those that are not found are tried with the others at the end,
-// which takes minutes for each.
-func (t *tries) run(drawn []mutant, fresh, quick bool) error {
+// run tries mutants with the first parts of the suite. Those that are not found are tried with other packages at the
+// end, all with one package and then all with the next.
+func (t *tries) run(drawn []mutant, fresh bool, later int) error {
 	if slices.ContainsFunc(drawn, mutant.lua) {
 		if err := t.begin(); err != nil {
 			return err
@@ -104,8 +104,11 @@ func (t *tries) run(drawn []mutant, fresh, quick bool) error {
 			return fmt.Errorf("%s %s: %w", m.id, m.file, err)
 		}
 	}
-	for _, m := range drawn {
-		for !quick && t.rows[m.id].pending(m) {
+	for ; later > 0; later-- {
+		for _, m := range drawn {
+			if !t.rows[m.id].pending(m) {
+				continue
+			}
 			if err := t.next(m); err != nil {
 				return fmt.Errorf("%s %s: %w", m.id, m.file, err)
 			}

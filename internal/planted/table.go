@@ -17,8 +17,8 @@ const tablePath = "internal/planted/testdata/mutants.tsv"
 // Classes of mutants.
 const (
 	classValid     = "valid"     // Lua: a reply, key, event or message differs in the steps of the model. Go: a test of its package reaches it
-	classUnseen    = "unseen"    // nothing differs in these steps
-	classUnreached = "unreached" // the stories and the model do not find it, and these steps do not reach it. Go: no test of its package reaches it
+	classUnseen    = "unseen"    // these steps do not differ
+	classUnreached = "unreached" // these steps make no call that uses the file, or no test finds the mutant and they do not reach it. Go: no test of its package reaches it
 	classInvalid   = "invalid"   // it does not compile
 )
 
@@ -53,9 +53,9 @@ func (r *result) note(part string, failed []string, o outcome) {
 	}
 }
 
-// pending reports whether other parts could still find the mutant.
+// pending reports whether other parts should still try the mutant. A reason says that none can find it.
 func (r result) pending(m mutant) bool {
-	if r.class == classInvalid || len(r.killed) > 0 {
+	if r.class == classInvalid || len(r.killed) > 0 || r.reason != "" {
 		return false
 	}
 	return slices.ContainsFunc(laterParts(m), func(part string) bool { return !slices.Contains(r.ran, part) })
