@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Limits of what a build costs. docs/decisions/0049-cheap-builds.md has the reasons.
+// Limits of what a build costs. docs/decisions/0050-cheap-builds.md has the reasons.
 const (
 	mostModules  = 41
 	mostArchives = 120_000_000 // bytes
