@@ -47,7 +47,7 @@ func run(t *testing.T, r *reaper.Reaper) (stop func()) {
 			if err != nil {
 				t.Errorf("Run = %v, want nil", err)
 			}
-		case <-time.After(await.Patience):
+		case <-time.After(await.Limit(t)):
 			t.Error("Run did not return")
 		}
 	})

@@ -66,7 +66,7 @@ func (s *stage) run(w *worker.Worker) (stop func()) {
 			if err != nil {
 				s.Errorf("Run = %v, want nil", err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(await.Limit(s)):
 			s.Error("Run did not return")
 		}
 	})

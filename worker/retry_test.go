@@ -115,7 +115,7 @@ func TestBackoffSpacesTheAttempts(t *testing.T) {
 	s.run(w)
 	s.ended(s.enqueue(queue.Task{Kind: "k", MaxRetries: 3, Backoff: queue.Backoff{Delay: 40 * time.Millisecond, Exponential: true, Max: 80 * time.Millisecond}}))
 	for i, least := range []time.Duration{40, 80, 80} {
-		if gap := starts[i+1].Sub(starts[i]); gap < least*time.Millisecond-2*time.Millisecond || gap > patience/2 {
+		if gap := starts[i+1].Sub(starts[i]); gap < least*time.Millisecond-2*time.Millisecond {
 			t.Errorf("attempt %d began %v after the one before, want %d ms at least", i+2, gap, least)
 		}
 	}

@@ -7,9 +7,22 @@ import (
 	"time"
 )
 
-// Patience is how long Until and Receive wait before they fail the test. It is long on purpose:
-// it is not a measure of speed.
-const Patience = 30 * time.Second
+// Patience is how long a test waits before it fails, unless its binary must end earlier; see Limit. It is longer than any machine
+// takes, however busy it is: only a hang exceeds it.
+const Patience = 3 * time.Minute
+
+// spare is the part of the time of a test binary that is left for a failure, so that the other tests of the binary still report.
+const spare = 5 * time.Second
+
+// Limit returns how long a test may still wait: Patience, or until shortly before the deadline of the test binary (go test -timeout).
+func Limit(tb testing.TB) time.Duration {
+	if t, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, ok := t.Deadline(); ok {
+			return min(Patience, max(time.Until(deadline)-spare, time.Second))
+		}
+	}
+	return Patience
+}
 
 // Stall is the longest time for which a machine that others use too may stop a process. A limit on how soon something
 // happens adds it. What would happen without the code that the test is for must take longer.
@@ -18,27 +31,28 @@ const Stall = 2 * time.Second
 // pause is the time between two polls. It is short, so that polling adds little to a test.
 const pause = 2 * time.Millisecond
 
-// Until returns when holds returns true, and fails the test if it does not within Patience. It
-// is for conditions without a signal: the state of Redis, a file, a process.
+// Until returns when holds returns true, and fails the test if it does not within Limit. It is for conditions without a signal: the
+// state of Redis, a file, a process.
 func Until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	for over := time.Now().Add(Patience); !holds(); {
+	limit := Limit(tb)
+	for over := time.Now().Add(limit); !holds(); {
 		if time.Now().After(over) {
-			tb.Fatalf("not within %v: %s", Patience, what)
+			tb.Fatalf("not within %v: %s", limit.Round(time.Second), what)
 		}
 		time.Sleep(pause)
 	}
 }
 
-// Receive returns the next value of a channel, and fails the test if none comes within
-// Patience.
+// Receive returns the next value of a channel, and fails the test if none comes within Limit.
 func Receive[T any](tb testing.TB, c <-chan T, what string) T {
 	tb.Helper()
+	limit := Limit(tb)
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(Patience):
-		tb.Fatalf("not within %v: %s", Patience, what)
+	case <-time.After(limit):
+		tb.Fatalf("not within %v: %s", limit.Round(time.Second), what)
 		panic("unreachable")
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/curfew-dev/curfew/internal/await"
 )
 
 // Hook is a fault that a test has requested.
@@ -29,15 +30,10 @@ const (
 	hold
 )
 
-// Await blocks until the fault has hit a request. Each call waits for one more hit. It fails the
-// test after 30 s.
+// Await blocks until the fault has hit a request. Each call waits for one more hit.
 func (h *Hook) Await(tb testing.TB) {
 	tb.Helper()
-	select {
-	case <-h.hits:
-	case <-time.After(30 * time.Second):
-		tb.Fatal("faultproxy: no request has met this fault within 30 s")
-	}
+	await.Receive(tb, h.hits, "a request meets this fault")
 }
 
 // take reports whether the fault hits this request, and counts the hit.

@@ -22,7 +22,7 @@ func (s *Stage) Run(what func(context.Context) error) (stop func()) {
 			if err != nil {
 				s.Errorf("Run = %v, want nil", err)
 			}
-		case <-time.After(2 * await.Patience): // a worker waits for its handlers, which may be in await
+		case <-time.After(await.Limit(s)):
 			s.Error("Run did not return")
 		}
 	})

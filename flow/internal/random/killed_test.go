@@ -183,7 +183,7 @@ func (r *doomedRun) outlive() (died bool) {
 	case <-r.child.Gone:
 		died = true
 	case <-done:
-	case <-time.After(await.Patience):
+	case <-time.After(await.Limit(r)):
 		r.Fatalf("killed at call %d: neither the process nor the run has ended", r.at)
 	}
 	cancel()
