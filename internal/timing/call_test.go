@@ -1,0 +1,53 @@
+package timing_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/timing"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// A call returns soon after its context has ended, although Redis does not reply.
+func TestACallEndsWithItsContext(t *testing.T) {
+	const within, left = 200 * time.Millisecond, 100 * time.Millisecond
+	server := redistest.Shared(t)
+	scripts := faultproxy.Command("fcall", "eval", "evalsha")
+	for _, test := range []struct {
+		claim string
+		rate  int // bytes a second; 0: no limit
+		cut   func(*faultproxy.Proxy)
+	}{
+		{"no reply", 0, func(p *faultproxy.Proxy) { p.Hold(scripts) }},
+		{"no connection", 0, func(p *faultproxy.Proxy) { p.Partition(true) }},
+		{"a reply that arrives slowly", 200_000, func(*faultproxy.Proxy) {}},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			s := stages.New(t, server.Addr, queue.Config{})
+			id := s.Enqueue(queue.Task{Kind: "k", Payload: make([]byte, 1<<20)})[0]
+			addr := server.Addr
+			if test.rate > 0 {
+				addr = faultproxy.Slow(t, addr, test.rate)
+			}
+			timing.Keep(t, server.Addr, within, func(planted bool) time.Duration {
+				link := faultproxy.Start(t, addr)
+				q := s.AnotherAt(link.Addr)
+				test.cut(link)
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				defer cancel()
+				if planted {
+					ctx = context.WithoutCancel(ctx) // as if the call had a time of its own
+				}
+				done := make(chan error, 1)
+				go func() { _, err := q.Get(ctx, id); done <- err }()
+				lag := upTo(done, 20*within) - left
+				link.CloseAll()
+				return lag
+			})
+		})
+	}
+}
