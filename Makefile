@@ -15,10 +15,12 @@ FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||
 # the longest of the others, and begin first. In both lists the longest comes first.
 WAITING  ?= ./internal/misuse ./internal/faults ./internal/shards ./internal/observed ./worker ./internal/redisproc ./reaper
 LONGEST  ?= ./cmd/curfew ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
-# The limit for one test binary.
-TIMEOUT  ?= 420s
+# The limit for one test binary. Only a hang exceeds it.
+TIMEOUT  ?= 15m
+# The tests of real time run alone, after all others.
+LAST     ?= ./internal/timing
 
-.PHONY: help demo test ci long fmt vet lint fuzz race doors planted mutants lua docs redis bench release clean
+.PHONY: help demo test ci long fmt vet lint fuzz race doors planted mutants lua docs redis room bench release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,14 +28,14 @@ help: ## List the targets
 demo: ## Show a task that hangs and is ended on time, on the embedded server
 	@go run ./cmd/curfew demo
 
-test: redis ## Run all tests; installs redis-server if it is missing
-	@go run ./internal/tally -minimum .ci/minimum -beside '$(WAITING)' -- -timeout $(TIMEOUT) $(LONGEST) ./...
+test: room redis ## Run all tests; installs redis-server if it is missing
+	@go run ./internal/tally -minimum .ci/minimum -beside '$(WAITING)' -last '$(LAST)' -- -timeout $(TIMEOUT) $(LONGEST) ./...
 
 ci: ## Run what a change must pass: checks, race subset, and both README commands in a fresh clone
 	@.ci/steps
 
-long: redis ## Run the tests with longer loops, and longer fuzzing: up to 90 minutes
-	@CURFEW_LONG=1 go run ./internal/tally -minimum .ci/minimum -- -timeout 90m -count 1 ./...
+long: room redis ## Run all variants and repetitions of the tests, plant their delays, and fuzz longer: up to 90 minutes
+	@CURFEW_LONG=1 CURFEW_PLANT=1 go run ./internal/tally -minimum .ci/minimum -last '$(LAST)' -- -timeout 90m -count 1 ./...
 	@scripts/fuzz 60s
 
 fmt: ## Format the Go code
@@ -76,6 +78,9 @@ docs: ## Write the pages of docs/reference that are made from the code, and the 
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis
+
+room:
+	@scripts/room
 
 bench: redis ## Measure cost and speed, on a redis-server that it starts
 	@for figure in counts micro memory throughput detect; do go run ./cmd/curfew-bench $$figure || exit; done
