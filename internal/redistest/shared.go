@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/internal/size"
 )
 
 // shared is the server of this test binary. The first call of Shared starts it.
@@ -40,6 +41,9 @@ func AtOnce(n int) {
 // must call it: func TestMain(m *testing.M) { redistest.Main(m) }.
 func Main(m *testing.M) {
 	shared.inMain = true
+	if f := flag.Lookup("rapid.seed"); f != nil {
+		f.Value.Set(strconv.FormatUint(size.Seed(), 10)) // a -rapid.seed of the command line replaces it
+	}
 	m.Run() // the testing package exits with its result when TestMain returns
 	if shared.server != nil {
 		shared.server.Kill()

@@ -5,7 +5,9 @@ package size
 import (
 	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -21,6 +23,15 @@ func Times(short, usual, long int) int {
 		return short
 	}
 	return usual
+}
+
+// Seed returns the seed of random choices: CURFEW_SEED, which `make test` sets and prints, or another one each time. A test
+// that uses it prints it.
+func Seed() uint64 {
+	if seed, err := strconv.ParseUint(os.Getenv("CURFEW_SEED"), 10, 64); err == nil {
+		return seed
+	}
+	return rand.Uint64()
 }
 
 // Drawn reports whether to play a variant of a test that usually finds what another variant finds, such as the same test on
