@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -30,23 +28,13 @@ import (
 // excused lists.
 func TestTheResultOfAWaitDoesNotDependOnWhenItIsSwept(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	n := 400
-	if os.Getenv("CURFEW_LONG") != "" {
-		n = 60_000
-	} else if testing.Short() {
-		n = 100
-	}
-	rdb := redistest.Start(t).Client(t)
 	seed := size.Seed()
-	if given := os.Getenv("CURFEW_SEED"); given != "" {
-		seed = uint64(engine.Number(given))
-	}
-	compareLooks(t, rdb, seed, n)
+	compareLooks(t, redistest.Start(t).Client(t), seed, size.Times(100, 400, 60_000))
 }
 
 func TestTheResultOfAWaitDoesNotDependOnWhenItIsSweptOnTheEmbeddedServer(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	compareLooks(t, redistest.Embedded(t).Client(), size.Seed(), 30)
+	compareLooks(t, redistest.Embedded(t).Client(), size.Seed(), size.Times(5, 10, 100))
 }
 
 func compareLooks(t *testing.T, rdb *redis.Client, seed uint64, n int) {

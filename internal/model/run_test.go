@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/audit"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -27,53 +27,45 @@ import (
 // the whole state and the events. The audit must find nothing.
 func TestModel(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	checks, least, most := "125", 250, 1250
-	switch {
-	case os.Getenv("CURFEW_LONG") != "":
-		checks = "20000"
-	case testing.Short():
-		checks, most = "60", 0
-	}
-	unlessGiven("rapid.checks", checks)
-	rdb := redistest.Start(t).Client(t)
-	sequences, seen := playAll(t, rdb)
-	// A rare case can be missing by chance, so more are played before it counts.
-	for !t.Failed() && *traceFile == "" && sequences < most && (sequences < least || len(unreached(seen)) > 0) {
-		n, more := playAll(t, rdb)
-		sequences += n
-		for what, times := range more {
-			seen[what] += times
-		}
-	}
+	unlessGiven("rapid.checks", fmt.Sprint(size.Times(60, 250, 20_000)))
+	sequences, seen := playAll(t, redistest.Start(t).Client(t))
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%6d %s", seen[what], what)
 	}
-	if sequences >= least && !t.Failed() && *traceFile == "" {
-		for _, what := range unreached(seen) {
-			t.Errorf("%d sequences never reached: %s", sequences, what)
+	if t.Failed() || *traceFile != "" {
+		return
+	}
+	for of, reached := range map[int][]string{250: common, 20_000: rare} {
+		for _, what := range reached {
+			if sequences >= of && seen[what] == 0 {
+				t.Errorf("%d sequences never reached: %s", sequences, what)
+			}
 		}
 	}
 }
 
-// mustReach is what random sequences must reach. If they no longer do, the test has become weaker.
-var mustReach = []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
-	"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
-	"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
-	"a queue waits for its rate", "a hook runs", "a timer fires", "a token is taken",
-	"a task has progress", "an attempt follows one that had progress",
-	"suspend WAITING", "suspend READY", "suspend MORE", "suspend LOST", "suspend DIVERGED", "suspend FOREIGN", "suspend UNKNOWN",
-	"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
-	"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
-	"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
-	"task_resumed timed_out any", "task_resumed satisfied collect", "task_resumed timed_out collect", "an end waits for its agent",
-	"an agent was given ends twice", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
-	"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace",
-	"delete DELE", "delete LATE", "delete MISS", "delete LIVE", "delete OWNE", "delete DRAI"}
-
-// unreached returns what no sequence reached.
-func unreached(seen map[string]int) []string {
-	return slices.DeleteFunc(slices.Clone(mustReach), func(what string) bool { return seen[what] > 0 })
-}
+// common is what 250 random sequences must reach: one in ten sequences or more reaches each of them, so that none is missing by
+// chance. rare is what a long run must reach. If they are no longer reached, the test has become weaker.
+var (
+	common = []string{
+		"task_completed ", "task_failed error", "task_failed rejected", "task_cancelled cancelled", "task_cancelled owner_ended",
+		"task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
+		"attempt_timed_out", "task_lease_lost", "task_released", "queue_controlled", "a queue waits for its rate", "a hook runs",
+		"a timer fires", "a token is taken", "a task has progress", "an attempt follows one that had progress", "suspend WAITING",
+		"suspend READY", "suspend MORE", "suspend LOST", "suspend CHILD", "suspend INVALID", "suspend MISSING",
+		"task_cancelled not_needed", "task_cancelled wait_timeout", "an end waits for its agent", "an agent was given ends twice",
+		"a wait is open", "a wait is forming", "a wait is fired", "a limit outlives its attempt", "delete DELE", "delete LATE",
+		"delete OWNE", "delete DRAI",
+	}
+	rare = []string{
+		"task_failed failed", "deadline_near", "task_cancelling", "task_retried", "suspend DIVERGED", "suspend FOREIGN",
+		"suspend UNKNOWN", "task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled",
+		"task_resumed satisfied n_settled", "task_resumed satisfied any_ok", "task_resumed impossible any_ok",
+		"task_resumed impossible fail_fast", "task_resumed timed_out all", "task_resumed timed_out any",
+		"task_resumed satisfied collect", "task_resumed timed_out collect", "an agent waits for an agent that waits",
+		"a woken agent's attempt continues in line", "a member gets its grace", "delete MISS", "delete LIVE",
+	}
+)
 
 // The embedded server runs the same scripts in another implementation of Lua, on its own sorted
 // sets and hashes.
@@ -81,11 +73,7 @@ func TestModelOnTheEmbeddedServer(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	given := flag.Lookup("rapid.checks").Value.String()
 	defer flag.Set("rapid.checks", given)
-	checks := "30"
-	if os.Getenv("CURFEW_LONG") != "" {
-		checks = "1000"
-	}
-	flag.Set("rapid.checks", checks)
+	flag.Set("rapid.checks", fmt.Sprint(size.Times(5, 10, 1000)))
 	playAll(t, redistest.Embedded(t).Client())
 }
 
