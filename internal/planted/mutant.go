@@ -53,13 +53,15 @@ func identify(list []mutant, text string) {
 		case m.kind == "negate":
 			m.shown = "negate " + oneLine(old)
 		default:
-			m.shown = old + " → " + m.edit.text + " in " + oneLine(text[from:to])
+			before, after := []rune(oneLine(text[from:m.edit.from])), []rune(oneLine(text[m.edit.to:to]))
+			m.shown = string(before[max(len(before)-60, 0):]) + " [" + old + " → " + m.edit.text + "] " + string(after[:min(len(after), 60)])
 		}
 	}
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
+// oneLine returns the beginning of a text without line breaks.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > 120 {

@@ -18,6 +18,7 @@ func mutants(args []string) error {
 	luas := flags.Int("lua", 200, "draw this `number` of mutants of the Lua")
 	gos := flags.Int("go", 100, "draw this `number` of mutants of the Go")
 	only := flags.String("only", "", "try only the mutant with this `id`")
+	below := flags.String("in", "", "try only the drawn mutants of the files whose path begins with this `prefix`")
 	fresh := flags.Bool("new", false, "try only mutants that the table does not have, or that other parts of the suite could still find")
 	later := flags.Int("later", 100, "try at most this `number` of packages after the first parts, for a mutant that these do not find")
 	verbose := flags.Bool("v", false, "print the output of the tests")
@@ -47,6 +48,7 @@ func mutants(args []string) error {
 		}
 		drawn = []mutant{m}
 	}
+	drawn = slices.DeleteFunc(drawn, func(m mutant) bool { return !strings.HasPrefix(m.file, *below) })
 	if *list {
 		for _, m := range drawn {
 			fmt.Printf("%s %s:%d %s: %s\n", m.id, m.file, m.line, m.kind, m.shown)

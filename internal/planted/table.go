@@ -142,24 +142,34 @@ func order(rows map[string]result) []string {
 	return ids
 }
 
-// summary returns the counts of a table, as docs/explanation/guarantees.md shows them.
+// summary returns the lines about the mutants in docs/explanation/guarantees.md: counts, and what no test needs to find.
 func summary(rows map[string]result) (lines []string) {
 	for _, language := range []string{"Lua", "Go"} {
 		for _, class := range classes {
-			var all, found, tried int
+			var all, found, reasons int
 			for _, r := range rows {
-				if r.class == class && r.lua() == (language == "Lua") {
-					all++
-					if len(r.killed) > 0 {
-						found++
-					} else if r.reason != "" {
-						tried++
-					}
+				if r.class != class || r.lua() != (language == "Lua") {
+					continue
+				}
+				all++
+				if len(r.killed) > 0 {
+					found++
+				} else if r.reason != "" {
+					reasons++
 				}
 			}
-			if all > 0 {
-				lines = append(lines, fmt.Sprintf("| %s, %s | %d | %d | %d |", language, class, all, found, tried))
+			switch {
+			case all > 0 && class == classInvalid:
+				lines = append(lines, fmt.Sprintf("| %s, %s | %d | | | |", language, class, all))
+			case all > 0:
+				lines = append(lines, fmt.Sprintf("| %s, %s | %d | %d | %d | %d |", language, class, all, found, reasons, all-found-reasons))
 			}
+		}
+	}
+	for _, id := range order(rows) {
+		if r := rows[id]; r.reason != "" {
+			file, _, _ := strings.Cut(r.place, ":")
+			lines = append(lines, fmt.Sprintf("| `%s`: `%s` | %s | %s |", file, strings.ReplaceAll(r.shown, "|", "\\|"), r.class, r.reason))
 		}
 	}
 	return lines

@@ -38,7 +38,11 @@ func laterParts(m mutant) []string {
 		return dependents[filepath.Dir(m.file)]
 	}
 	list := slices.Clone(packagesOfLua)
-	if first := nearest[filepath.Base(filepath.Dir(m.file))]; first != "" {
+	first := nearest[filepath.Base(filepath.Dir(m.file))]
+	if strings.Contains(filepath.Base(m.file), "flow") {
+		first = "flow"
+	}
+	if first != "" {
 		list = slices.DeleteFunc(list, func(pkg string) bool { return pkg == first })
 		list = slices.Insert(list, 0, first)
 	}
