@@ -76,104 +76,23 @@ func record(t *testing.T, q *queue.Queue, id string) *queue.Record {
 	return r
 }
 
-// pulse pings a server every 5 ms. Late answers show when the machine had no time for this process
-// or for the server.
-type pulse struct {
-	mu       sync.Mutex
-	answered []time.Time
-}
-
-// startPulse starts a pulse, which ends with the test.
-func startPulse(t *testing.T, rdb redis.UniversalClient) *pulse {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-ended })
-	p := &pulse{answered: []time.Time{time.Now()}}
-	ticker := time.NewTicker(5 * time.Millisecond)
-	go func() {
-		defer close(ended)
-		defer ticker.Stop()
-		for ctx.Err() == nil {
-			if rdb.Ping(ctx).Err() == nil {
-				p.mu.Lock()
-				p.answered = append(p.answered, time.Now())
-				p.mu.Unlock()
-			}
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	return p
-}
-
-// silence returns how much of the time between two instants was more than 10 ms after the last answer.
-func (p *pulse) silence(from, to time.Time) (sum time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, next := range p.answered[1:] {
-		begin, end := p.answered[i].Add(10*time.Millisecond), next
-		if begin.Before(from) {
-			begin = from
-		}
-		if end.After(to) {
-			end = to
-		}
-		sum += max(0, end.Sub(begin))
-	}
-	return sum
-}
-
-func TestSilenceIsTheTimeMoreThanTenMillisecondsAfterAnAnswer(t *testing.T) {
-	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	p := &pulse{answered: []time.Time{at(0), at(5), at(10), at(60), at(65), at(100)}}
-	for _, test := range []struct {
-		claim        string
-		from, to, ms int
-	}{
-		{"no gap", 0, 10, 0},
-		{"a gap counts from its eleventh millisecond", 0, 65, 40},
-		{"two gaps", 0, 100, 65},
-		{"only the part of a gap inside the span counts", 30, 50, 20},
-		{"a gap outside the span does not count", 200, 300, 0},
-	} {
-		if got := p.silence(at(test.from), at(test.to)).Milliseconds(); got != int64(test.ms) {
-			t.Errorf("%s: %d ms, want %d", test.claim, got, test.ms)
-		}
-	}
-}
-
-func TestDueTasksEndWithinMilliseconds(t *testing.T) {
+func TestDueTasksEnd(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Parallel()
 		q := open(t, rdb, 2)
-		machine := startPulse(t, rdb)
 		var timedOut atomic.Int64
 		run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) { timedOut.Add(int64(s.TimedOut)) }}))
 		var ids []string
 		const n = 40
 		for i := range n {
-			// Each deadline is earlier than all before it, so each enqueue must send an alarm.
+			// Each deadline is earlier than all before it, so each enqueue sends an alarm.
 			ids = append(ids, enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Duration(400-5*i) * time.Millisecond})...)
 		}
 		await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
-		var slow int
 		for _, id := range ids {
-			r := record(t, q, id)
-			if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != "execution" || r.Error != "Task exceeded deadline" {
+			if r := record(t, q, id); r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != "execution" || r.Error != "Task exceeded deadline" {
 				t.Fatalf("%s is %s of type %q: %s", id, r.Status, r.TimeoutType, r.Error)
 			}
-			// The machine can delay the alarm and the sweep that follows: so the silence counts twice.
-			excuse := 2 * machine.silence(r.CompletedAt, r.DetectedAt)
-			if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 600*time.Millisecond+excuse {
-				t.Errorf("the timeout of %s was detected %v late, and the busy machine explains only %v", id, lag, excuse)
-			} else if lag > 100*time.Millisecond+excuse {
-				slow++
-			}
-		}
-		if slow > n/4 {
-			t.Errorf("%d of %d timeouts were detected more than 100ms later than the busy machine explains", slow, n)
 		}
 	})
 }
@@ -220,34 +139,23 @@ func TestOtherClocks(t *testing.T) {
 	}
 }
 
+// A reaper that has ended a full batch sweeps again at once. With a pause between two batches it would rest for an hour.
 func TestAFullBatchIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, redistest.Shared(t).Client(t), 1)
-	tasks := make([]queue.Task, 500)
-	at := time.Now().Add(time.Second)
+	tasks := make([]queue.Task, 200)
+	at := time.Now().Add(300 * time.Millisecond)
 	for i := range tasks {
 		tasks[i] = queue.Task{Kind: "k", Deadline: at}
 	}
 	enqueue(t, q, tasks...)
-	var mu sync.Mutex
-	var first, last time.Time
-	var sum, most int
-	run(t, reaper.New(q, reaper.Config{Batch: 10, Observe: func(_ int, s reaper.Swept) {
-		mu.Lock()
-		defer mu.Unlock()
-		if s.TimedOut > 0 {
-			if last = time.Now(); sum == 0 {
-				first = last
-			}
+	swept := make(chan int, 1000)
+	run(t, reaper.New(q, reaper.Config{Batch: 10, Fallback: time.Hour, Observe: func(_ int, s reaper.Swept) { swept <- s.TimedOut }}))
+	for sum := 0; sum < len(tasks); {
+		n := await.Receive(t, swept, "a sweep")
+		if sum += n; n > 10 {
+			t.Errorf("a batch had %d tasks, want 10 at most", n)
 		}
-		sum, most = sum+s.TimedOut, max(most, s.TimedOut)
-	}}))
-	await.Until(t, "all have timed out", func() bool { mu.Lock(); defer mu.Unlock(); return sum == len(tasks) })
-	mu.Lock()
-	defer mu.Unlock()
-	// 50 batches: with a pause between them they would take 25 s.
-	if took := last.Sub(first); took > 5*time.Second+await.Stall || most > 10 {
-		t.Errorf("the batches took %v, want 5s at most; the largest had %d tasks, want 10 at most", took, most)
 	}
 }
 
@@ -271,17 +179,16 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 	start := time.Now()
 	var n int64
 	for time.Since(start) < 2*time.Second {
-		enqueue(t, q, queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
+		enqueue(t, q, queue.Task{Kind: "k", Timeout: 10 * time.Millisecond})
 		n++
-		time.Sleep(10 * time.Millisecond) // sleeps: a load of a hundred a second
+		await.Until(t, "the task has timed out", func() bool { return timedOut.Load() == n })
 	}
-	await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
 	took := time.Since(start).Seconds()
 	if each := float64(others.Load()) / took / (reapers - 1); each > 3.5 {
 		t.Errorf("a reaper without the turn swept %.1f times a second, want about 2", each)
 	}
-	if turns.Load() < n/4 {
-		t.Errorf("the reaper with the turn swept %d times for %d tasks, want at least %d", turns.Load(), n, n/4)
+	if turns.Load() < n/2 {
+		t.Errorf("the reaper with the turn swept %d times for %d tasks, want at least %d", turns.Load(), n, n/2)
 	}
 
 	// The turn only saves cost: the reaper that is left does the work.
@@ -289,45 +196,7 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 		stop()
 	}
 	enqueue(t, q, queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
-	start = time.Now()
 	await.Until(t, "the last reaper ends the task", func() bool { return timedOut.Load() == n+1 })
-	if took := time.Since(start); took > time.Second+await.Stall {
-		t.Errorf("the last reaper took %v, want 1s at most, and a stall of the machine", took)
-	}
-}
-
-// The reapers without the turn check it one after the other, in the order of a line. Most of them
-// die; those that are left keep their places.
-func TestMostReapersDieTogether(t *testing.T) {
-	t.Parallel()
-	q := open(t, redistest.Shared(t).Client(t), 1)
-	const reapers, left = 20, 4
-	var timedOut atomic.Int64
-	var stops []func()
-	swept := make(chan struct{}, 1000)
-	for i := range reapers {
-		stops = append(stops, run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) {
-			if i >= reapers-left {
-				timedOut.Add(int64(s.TimedOut))
-			}
-			swept <- struct{}{}
-		}})))
-	}
-	for range 3 * reapers { // then each has a place in the line
-		await.Receive(t, swept, "a reaper sweeps")
-	}
-	enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Second})
-	var group sync.WaitGroup
-	for _, stop := range stops[:reapers-left] {
-		group.Go(stop)
-	}
-	group.Wait()
-	dead := time.Now()
-	await.Until(t, "a reaper that lives ends the task", func() bool { return timedOut.Load() == 1 })
-	// 125 ms for each that died.
-	if took := time.Since(dead); took > 2*time.Second+await.Stall {
-		t.Errorf("the task ended after %v, want 2s at most, and a stall of the machine", took)
-	}
 }
 
 func TestRedisIsAway(t *testing.T) {
@@ -343,7 +212,7 @@ func TestRedisIsAway(t *testing.T) {
 		default:
 		}
 	}}))
-	<-sweeps
+	await.Receive(t, sweeps, "the reaper sweeps")
 	server.Kill()
 	await.Until(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "Error timing out expired tasks: ") })
 	time.Sleep(2 * time.Second) // sleeps: there must be no more log lines in this time
@@ -355,11 +224,7 @@ func TestRedisIsAway(t *testing.T) {
 	default:
 	}
 	server.Restart(t)
-	start := time.Now()
-	<-sweeps
-	if took := time.Since(start); took > time.Second+await.Stall {
-		t.Errorf("the reaper swept again %v after the restart, want 1s at most, and a stall of the machine", took)
-	}
+	await.Receive(t, sweeps, "the reaper sweeps again")
 	for _, id := range ids {
 		await.Until(t, "the task that is due has ended", func() bool { return record(t, q, id).Status == queue.Failed })
 	}
@@ -382,10 +247,10 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) { sweeps.Add(1) }}))
 	await.Until(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })
 	await.Until(t, "the delayed task is in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
-	before := sweeps.Load()
+	before, start := sweeps.Load(), time.Now()
 	time.Sleep(time.Second) // sleeps: the test measures a rate
-	if n := sweeps.Load() - before; n > 50 {
-		t.Errorf("with a clock that cannot be read there were %d sweeps in a second, want 50 at most", n)
+	if rate := float64(sweeps.Load()-before) / time.Since(start).Seconds(); rate > 50 {
+		t.Errorf("with a clock that cannot be read there were %.0f sweeps a second, want 50 at most", rate)
 	}
 	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 		t.Errorf("%d errors were logged, want 1 in ten seconds:\n%s", n, &log)

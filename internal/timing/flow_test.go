@@ -39,7 +39,7 @@ func TestTwoProgramsShareAQueue(t *testing.T) {
 	timing.Keep(t, s.Addr, within, func(planted bool) time.Duration {
 		q := s.Another()
 		if planted {
-			q.Client().AddHook(waiter(time.Second / 2))
+			q.Client().AddHook(waiter(200 * time.Millisecond))
 		}
 		follows, works := worker.New(q, worker.Config{Concurrency: 5}), worker.New(s.Another(), worker.Config{Concurrency: 5})
 		flow.Register(follows)
