@@ -127,19 +127,15 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 	result := make(chan error, 1)
 	go func() { _, err := q.Result(waiting, id); result <- err }()
 	for range 2 {
-		select {
-		case <-looked:
-		case <-time.After(10 * time.Second):
-			t.Fatal("Result does not check the task")
-		}
+		await.Receive(t, looked, "Result checks the task")
 	}
 
 	if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if took := timed(func() { err = <-result }); took > time.Second+await.Stall || !errors.Is(err, context.Canceled) {
-		t.Errorf("the waiting Result = %v after %v, want context.Canceled at once", err, took)
+	if err := await.Receive(t, result, "Result returns"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the waiting Result = %v, want context.Canceled", err)
 	}
 	t.Run("calls", func(t *testing.T) {
 		for name, call := range calls(q, id) {
@@ -147,13 +143,8 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 				defer cancel()
-				var err error
-				took := timed(func() { err = call(ctx) })
-				if !errors.Is(err, context.DeadlineExceeded) {
+				if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("error %v, want context.DeadlineExceeded", err)
-				}
-				if took > time.Second+await.Stall {
-					t.Errorf("it took %v, want little more than 100ms", took)
 				}
 			})
 		}
@@ -164,12 +155,6 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 	if _, err := q.Get(context.Background(), id); err != nil {
 		t.Errorf("the next good call: %v", err)
 	}
-}
-
-func timed(do func()) time.Duration {
-	start := time.Now()
-	do()
-	return time.Since(start)
 }
 
 // untilWatched returns when a caller waits for the result of a task.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
@@ -50,4 +51,31 @@ func TestACallEndsWithItsContext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A caller that waits for the result of a task gets it at the task's end.
+func TestAResultArrivesAtOnce(t *testing.T) {
+	const within = 100 * time.Millisecond
+	s := stages.New(t, redistest.Shared(t).Addr, queue.Config{})
+	timing.Keep(t, s.Addr, within, func(planted bool) time.Duration {
+		link := faultproxy.Start(t, s.Addr)
+		if planted {
+			link.Hold(faultproxy.Command("subscribe"))
+		}
+		q := s.AnotherAt(link.Addr)
+		lag := longest(5, within, func() time.Duration {
+			id := s.Enqueue(queue.Task{Kind: "k", Promise: true})[0]
+			done := make(chan error, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { _, err := q.Result(ctx, id); done <- err }()
+			await.Until(t, "the caller waits", func() bool { return s.Redis.PubSubNumSub(t.Context(), s.Key("ended")).Val()[s.Key("ended")] == 1 })
+			if _, err := s.Q.Resolve(t.Context(), id, nil); err != nil {
+				t.Fatal(err)
+			}
+			return upTo(done, 40*within)
+		})
+		link.Release()
+		return lag
+	})
 }
