@@ -151,6 +151,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 						what, largest.elements, largest.bytes, mostElements, mostBytes, largest.of)
 				}
 			}
+			t.Logf("given %+v replied %+v", s.given, s.replied)
 			if s.given.elements == 0 || s.replied.elements == 0 {
 				t.Error("no command was measured")
 			}
