@@ -16,12 +16,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/size"
 )
 
 // Two builds of HEAD in different folders give the same archive, and the checksum is that of the archive.
 func TestAReleaseIsReproducible(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it links the programs twice")
+	if !size.Long() {
+		t.Skip("CURFEW_LONG is not 1: this test compiles and links the programs twice")
 	}
 	out := t.TempDir()
 	stale := filepath.Join(out, "curfew_0.0.1_linux_amd64.tar.gz")

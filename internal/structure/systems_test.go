@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/curfew-dev/curfew/internal/size"
 )
 
 // listed is a package as `go list -json` prints it.
@@ -33,6 +35,7 @@ var forOthers = []string{"../../cmd/curfew", "../../cmd/curfew-bench"}
 // The types of the programs fit together on other systems. That takes a tenth of the time of a build, which
 // `make release` does.
 func TestTheProgramsFitOtherSystems(t *testing.T) {
+	longOnly(t)
 	for _, system := range []string{"darwin", "windows"} {
 		t.Run(system, func(t *testing.T) {
 			t.Parallel()
@@ -46,12 +49,20 @@ func TestTheProgramsFitOtherSystems(t *testing.T) {
 
 // A function that only one system has is found.
 func TestAFunctionOfAnotherSystemIsFound(t *testing.T) {
+	longOnly(t)
 	packages := listFor(t, "windows", "../redisproc")
 	err := check(packages, map[string]string{"github.com/curfew-dev/curfew/internal/redisproc": `package redisproc
 import "syscall"
 func fork() { syscall.Kill(1, 9) }`})
 	if err == nil || !strings.Contains(err.Error(), "undefined: syscall.Kill") {
 		t.Errorf("check of a call of syscall.Kill on Windows = %v, want that it is undefined", err)
+	}
+}
+
+func longOnly(t *testing.T) {
+	t.Helper()
+	if !size.Long() {
+		t.Skip("CURFEW_LONG is not 1: this test checks the types of the standard library too")
 	}
 }
 
