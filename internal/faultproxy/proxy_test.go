@@ -334,7 +334,8 @@ func TestSayRepliesInPlaceOfTheServer(t *testing.T) {
 func TestASlowLinkPassesItsRateForAllConnections(t *testing.T) {
 	const rate, size = 500_000, 75_000
 	s := redistest.Shared(t)
-	addr, key, start := Slow(t, s.Addr, rate), redistest.Namespace(t), time.Now()
+	addr, passed := Slow(t, s.Addr, rate)
+	key, start := redistest.Namespace(t), time.Now()
 	sent := make(chan error, 2)
 	for i := range 2 {
 		rdb := redis.NewClient(&redis.Options{Addr: addr})
@@ -348,6 +349,9 @@ func TestASlowLinkPassesItsRateForAllConnections(t *testing.T) {
 	}
 	if took, least := time.Since(start), 2*size*time.Second/rate; took < least {
 		t.Errorf("2 × %d bytes took %v, want at least %v", size, took, least)
+	}
+	if n := passed(); n < 2*size || n > 2*size+20_000 {
+		t.Errorf("the link says that it has passed %d bytes, want %d and some commands", n, 2*size)
 	}
 	for i := range 2 {
 		if n, err := s.Client(t).StrLen(t.Context(), fmt.Sprint(key, ":", i)).Result(); n != size || err != nil {

@@ -3,6 +3,7 @@ package faultproxy
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -17,8 +18,9 @@ const (
 
 // Slow starts a proxy for upstream that passes rate bytes a second, for all connections and both
 // directions together. It returns the address where clients connect. It does not parse requests,
-// so it buffers at most 16 KiB for each direction of a connection. It closes when the test ends.
-func Slow(tb testing.TB, upstream string, rate int) (addr string) {
+// so it buffers at most 16 KiB for each direction of a connection. It closes when the test ends. passed returns how many bytes it has
+// passed so far.
+func Slow(tb testing.TB, upstream string, rate int) (addr string, passed func() int64) {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,11 +32,12 @@ func Slow(tb testing.TB, upstream string, rate int) (addr string) {
 		listener.Close()
 		s.end()
 	})
-	return listener.Addr().String()
+	return listener.Addr().String(), s.bytes.Load
 }
 
 type slow struct {
 	rate    int
+	bytes   atomic.Int64
 	running sync.WaitGroup
 
 	turn sync.Mutex // held while a piece passes
@@ -94,6 +97,7 @@ func (s *slow) relay(from, to net.Conn) {
 	for {
 		n, err := from.Read(b)
 		s.pass(n)
+		s.bytes.Add(int64(n))
 		if _, failed := to.Write(b[:n]); err != nil || failed != nil {
 			return
 		}

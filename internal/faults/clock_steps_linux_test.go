@@ -31,25 +31,21 @@ func (s *stage) idler(lease time.Duration) (ran chan string) {
 	return ran
 }
 
-// startsWithin checks that the idle worker begins a new task within most.
-func (s *stage) startsWithin(ran chan string, most time.Duration) {
+// starts checks that the idle worker begins a new task.
+func (s *stage) starts(ran chan string) {
 	s.Helper()
-	start := time.Now()
 	id := s.Enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
 	if got := await.Receive(s.T, ran, "an idle worker takes a task"); got != id {
 		s.Errorf("%s ran, want %s", got, id)
 	}
-	if took := time.Since(start); took > most {
-		s.Errorf("the idle worker took %v to begin a task, want at most %v", took, most)
-	}
 }
 
-// promptly checks that a timeout is detected within most, by the clock of Redis.
-func (s *stage) promptly(most time.Duration) {
+// endsLate checks that a timeout is detected, and not by the length of a step too late.
+func (s *stage) endsLate() {
 	s.Helper()
 	id := s.Enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: 300 * time.Millisecond})[0]
-	if r := s.Ended(id); !r.TimedOut || r.DetectedAt.Sub(r.CompletedAt) > most {
-		s.Errorf("the timeout was detected %v late, want at most %v; the task is %s", r.DetectedAt.Sub(r.CompletedAt), most, r.Status)
+	if r := s.Ended(id); !r.TimedOut || r.DetectedAt.Sub(r.CompletedAt) > step/2 {
+		s.Errorf("the timeout was detected %v late; the task is %s", r.DetectedAt.Sub(r.CompletedAt), r.Status)
 	}
 }
 
@@ -81,8 +77,8 @@ func TestTheClockStepsForward(t *testing.T) {
 	if r := s.Record(beyond[0]); r.Status != queue.Pending {
 		t.Errorf("a task with a start after the step is %s, want PENDING", r.Status)
 	}
-	s.startsWithin(ran, 5*time.Second)
-	s.promptly(2 * time.Second)
+	s.starts(ran)
+	s.endsLate()
 	stages.Pass(300 * time.Millisecond) // sleeps: the load
 	stopProducer()
 	s.callOff(s.Q, beyond[0])
@@ -107,19 +103,19 @@ func TestTheClockStepsBack(t *testing.T) {
 	stopFleet := s.fleet(1, 15*time.Second)
 	stopClerk := s.Run(s.clerk)
 	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
-	s.promptly(2 * time.Second)
+	s.endsLate()
 	await.Until(t, "the idle worker waits in Redis", s.waits)
 	old := s.Enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: time.Second})[0]
 	gone() // the reaper that has the turn ends; its turn is an hour ahead
 	clock.step(0)
 	s.hasTurn()
-	s.promptly(2 * time.Second)
+	s.endsLate()
 	for range 5 {
-		s.startsWithin(ran, 5*time.Second)
+		s.starts(ran)
 	}
 	stages.Pass(1500 * time.Millisecond) // sleeps: longer than the old deadline, and than the idle worker's lease
-	s.promptly(2 * time.Second)
-	s.startsWithin(ran, 5*time.Second)
+	s.endsLate()
+	s.starts(ran)
 	if r := s.Record(old); r.Status != queue.Pending {
 		t.Errorf("a task with a deadline from before the step is %s, want PENDING: it is late by the step", r.Status)
 	}

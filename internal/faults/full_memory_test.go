@@ -23,7 +23,7 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	s := newStage(t, server.Addr, server.Addr)
 	held := s.hold(700 * time.Millisecond)
-	backlog := make([]queue.Task, stages.Times(500, 2000, 20000))
+	backlog := make([]queue.Task, stages.Times(500, 1000, 20000))
 	for i := range backlog {
 		backlog[i] = queue.Task{Kind: "quick", Queue: "default", Payload: fmt.Append(nil, i), Timeout: time.Minute, MaxRetries: 1}
 		if i%10 == 0 {

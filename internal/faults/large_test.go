@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -13,14 +14,13 @@ import (
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
-	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
 // carry runs a worker for n tasks whose payloads and results have size bytes. It checks that each
-// runs once, and returns how long all took.
-func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.Duration {
+// runs once.
+func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) {
 	s.Helper()
 	payload := bytes.Repeat([]byte("p"), size)
 	tasks := make([]queue.Task, n)
@@ -35,7 +35,6 @@ func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.
 		s.Fatal(err)
 	}
 	w := worker.New(q, worker.Config{Concurrency: concurrency})
-	began := time.Now()
 	stop := s.work(w, map[string]worker.Handler{"large": func(ctx context.Context, got []byte) ([]byte, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -45,11 +44,7 @@ func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.
 		}
 		return bytes.ToUpper(got), nil
 	}})
-	give := time.Now().Add(10 * time.Minute)
-	for w.Stats().Completed < int64(n) && time.Now().Before(give) && !s.Failed() {
-		stages.Pass(10 * time.Millisecond) // sleeps: nothing notifies of the last task
-	}
-	took := time.Since(began)
+	await.Until(s, "the worker has completed all tasks", func() bool { return w.Stats().Completed == int64(n) })
 	stop()
 	for _, id := range ids {
 		if r := s.Record(id); r.Status != queue.Completed || len(r.Result) != size || r.Epoch != 1 || runs[id] != 1 {
@@ -59,11 +54,10 @@ func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.
 	if c := w.Stats(); c.Refused+c.Dropped+c.Released != 0 {
 		s.Errorf("the worker counts %+v, want none refused, dropped or released", c)
 	}
-	return took
 }
 
-// A worker fetches more than its slow link carries in a second. It completes all tasks in little more
-// than the time of the bytes: no call is repeated because its reply is slow.
+// A worker fetches more than its slow link carries in a second. The link carries each payload and each result once: no call is repeated
+// because its reply is slow.
 func TestALinkThatIsSlow(t *testing.T) {
 	t.Parallel()
 	const rate = 1_000_000
@@ -83,14 +77,11 @@ func TestALinkThatIsSlow(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			s := newStage(t, server.Addr, server.Addr)
-			rdb := row.client(faultproxy.Slow(t, server.Addr, rate))
+			addr, passed := faultproxy.Slow(t, server.Addr, rate)
+			rdb := row.client(addr)
 			t.Cleanup(func() { rdb.Close() })
-			took := s.carry(rdb, row.n, row.size, row.concurrency)
-			bytes := time.Duration(2*row.n*row.size) * time.Second / rate
-			t.Logf("%d × %d bytes there and back took %v; the bytes take %v", row.n, row.size, took.Round(time.Millisecond), bytes.Round(time.Millisecond))
-			if took > bytes*3/2+await.Stall {
-				t.Errorf("that is more than 1.5 times the time of the bytes")
-			}
+			s.carry(rdb, row.n, row.size, row.concurrency)
+			checkPassed(t, passed(), row.n, row.size)
 		})
 	}
 }
@@ -108,18 +99,23 @@ func TestASlowLinkToSeveralPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := worker.New(s.AnotherAt(faultproxy.Slow(t, server.Addr, rate)), worker.Config{Concurrency: 12, NoReaper: true})
+	addr, passed := faultproxy.Slow(t, server.Addr, rate)
+	w := worker.New(s.AnotherAt(addr), worker.Config{Concurrency: 12, NoReaper: true})
 	w.HandleRaw("large", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
-	began := time.Now()
 	stop := s.Run(w.Run)
-	for w.Stats().Completed < int64(n) && time.Since(began) < 5*time.Minute {
-		stages.Pass(50 * time.Millisecond) // sleeps: nothing notifies of the last task
-	}
-	took, bytes := time.Since(began), time.Duration(2*n*size)*time.Second/rate
+	await.Until(t, "the worker has completed all tasks", func() bool { return w.Stats().Completed == int64(n) })
 	stop()
-	t.Logf("%d × %d bytes there and back took %v, %d were given back; the bytes take %v", n, size, took.Round(time.Millisecond), w.Stats().Released, bytes.Round(time.Millisecond))
-	if took > bytes*3/2+await.Stall {
-		t.Errorf("that is more than 1.5 times the time of the bytes")
+	t.Logf("%d tasks were given back", w.Stats().Released)
+	checkPassed(t, passed(), n, size)
+}
+
+// checkPassed checks how many bytes a link has passed for n tasks whose payloads and results have size bytes.
+func checkPassed(t *testing.T, passed int64, n, size int) {
+	t.Helper()
+	bytes := int64(2 * n * size)
+	t.Logf("%d × %d bytes there and back: the link passed %.2f times as many", n, size, float64(passed)/float64(bytes))
+	if passed > bytes*3/2 {
+		t.Errorf("the link passed %d bytes, want %d and little more: tasks were fetched or reported again", passed, bytes)
 	}
 }
 
@@ -127,49 +123,25 @@ func TestASlowLinkToSeveralPartitions(t *testing.T) {
 func TestAReplyThatArrivesSlowlyEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := newStage(t, faultproxy.Slow(t, server.Addr, 200_000), server.Addr)
+	addr, _ := faultproxy.Slow(t, server.Addr, 200_000)
+	s := newStage(t, addr, server.Addr)
 	id := s.Enqueue(queue.Task{Kind: "k", Payload: make([]byte, 1<<20)})[0]
 	q := s.Another()
 	for claim, end := range map[string]func() (context.Context, context.CancelFunc){
 		"a deadline": func() (context.Context, context.CancelFunc) {
-			return context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			return context.WithTimeout(t.Context(), 500*time.Millisecond)
 		},
 		"a cancellation": func() (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(1500*time.Millisecond, cancel)
+			time.AfterFunc(500*time.Millisecond, cancel)
 			return ctx, cancel
 		},
 	} {
 		ctx, cancel := end()
-		began := time.Now()
-		_, err := q.Get(ctx, id)
-		took := time.Since(began)
+		_, err := q.Get(ctx, id) // the whole reply takes five seconds
+		if err == nil || !errors.Is(err, ctx.Err()) {
+			t.Errorf("%s: Get = %v, want the context's error", claim, err)
+		}
 		cancel()
-		if err == nil || took > 2*time.Second {
-			t.Errorf("%s: Get = %v after %v, want the context's error after 1.5s", claim, err, took)
-		}
-	}
-}
-
-// Calls with large tasks are short also at high concurrency: a call carries a bounded number of bytes. So other
-// clients do not wait long.
-func TestManyLargeTasksHoldNobodyUp(t *testing.T) {
-	const most, size = 40 * time.Millisecond, 1 << 20
-	n := stages.Times(50, 60, 500)
-	server := redistest.Start(t)
-	s := newStage(t, server.Addr, server.Addr)
-	rdb, alone := stages.Client(t, server.Addr), server.Client(t)
-	meter := redistest.NewMeter(t, alone, func(cmd redis.Cmder) string {
-		if lua.IsVerb(cmd.Name()) {
-			return "a call"
-		}
-		return ""
-	})
-	rdb.AddHook(meter)
-	s.carry(rdb, n, size, n)
-	took, limit := meter.Empty()["a call"], redistest.Paced(t, alone, most)
-	t.Logf("with %d × 1 MiB there and back the largest CPU time of a call is %v", n, took)
-	if took == 0 || took > limit {
-		t.Errorf("a call kept Redis busy for %v, want at most %v", took, limit)
 	}
 }

@@ -46,7 +46,7 @@ func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	lost := map[string]bool{}
 	last := "0"
-	for range stages.Times(1, 3, 30) {
+	for range stages.Times(1, 2, 30) {
 		w := s.witness(s.Context(), server.Addr, last)
 		stages.Pass(time.Duration(300+rand.IntN(300)) * time.Millisecond) // sleeps: the load
 		safe := s.Ledger.Copy()
@@ -199,7 +199,7 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 
 	inside := 0
 	states := map[int]bool{}
-	for _, at := range cuts(len(text), tail, stages.Times(8, 30, 4096)) {
+	for _, at := range cuts(len(text), tail, stages.Times(8, 16, 4096)) {
 		if bytes.Count(text[:at], []byte("\r\nMULTI\r\n")) > bytes.Count(text[:at], []byte("\r\nEXEC\r\n")) {
 			inside++
 		}

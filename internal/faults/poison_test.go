@@ -71,7 +71,7 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 	stopClerk := s.Run(s.clerk)
 	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	ruined := map[string]bool{}
-	for range stages.Times(2, 8, 60) {
+	for range stages.Times(2, 3, 60) {
 		for _, poison := range poisons {
 			for _, task := range []queue.Task{
 				{Kind: "quick", Delay: 50 * time.Millisecond},                                            // put in line by the sweep, then fetched

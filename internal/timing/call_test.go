@@ -32,7 +32,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 			id := s.Enqueue(queue.Task{Kind: "k", Payload: make([]byte, 1<<20)})[0]
 			addr := server.Addr
 			if test.rate > 0 {
-				addr = faultproxy.Slow(t, addr, test.rate)
+				addr, _ = faultproxy.Slow(t, addr, test.rate)
 			}
 			timing.Keep(t, server.Addr, within, func(planted bool) time.Duration {
 				link := faultproxy.Start(t, addr)
