@@ -12,17 +12,17 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A page of a list looks at a bounded number of tasks, in short commands, and finds the first 100 tasks of a filter
+// A page of a list looks at a bounded number of tasks, in small commands, and finds the first 100 tasks of a filter
 // among very many. With CURFEW_LONG there are 1,000,000 tasks: of 100 one is delayed, one was cancelled and one has
 // completed, and of 1,000 one is of a rare kind.
 func TestAListAmongManyTasksHoldsNobodyUp(t *testing.T) {
 	redistest.NoRace(t, "its calls are made one after the other")
-	n := stages.Times(10_000, 20_000, 1_000_000)
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+	n := stages.Times(12_000, 12_000, 1_000_000)
+	rdb := redistest.Start(t).Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{})
 	since := crowdedLists(t, q, n)
-	meter := newMeter(t, server, rdb)
+	s := &sizes{}
+	rdb.AddHook(s)
 	for _, test := range []struct {
 		name   string
 		filter inspect.Filter
@@ -54,7 +54,7 @@ func TestAListAmongManyTasksHoldsNobodyUp(t *testing.T) {
 				page, lines, looked = got.Next, lines+len(got.Lines), looked+got.Looked
 			}
 			t.Logf("%d tasks: looked at %d in %d pages", lines, looked, pages)
-			meter.short(t)
+			s.small(t)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -19,6 +20,23 @@ type sizes struct {
 type size struct {
 	elements, bytes int
 	of              string // the command with the most elements
+}
+
+// small checks that no command or reply since the last call was large.
+func (s *sizes) small(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what, largest := range map[string]size{"command": s.given, "reply": s.replied} {
+		if largest.elements > mostElements || largest.bytes > mostBytes {
+			t.Errorf("the largest %s has %d elements and the longest %d bytes, want at most %d and %d: %s",
+				what, largest.elements, largest.bytes, mostElements, mostBytes, largest.of)
+		}
+	}
+	if s.given.elements == 0 || s.replied.elements == 0 {
+		t.Error("no command was measured")
+	}
+	s.given, s.replied = size{}, size{}
 }
 
 func (s *sizes) note(cmd redis.Cmder) {
