@@ -7,3 +7,9 @@ func adoptOrphans() {}
 
 // killOrphans does nothing.
 func killOrphans() {}
+
+// starting calls start.
+func starting(start func() (pid int, err error)) error {
+	_, err := start()
+	return err
+}

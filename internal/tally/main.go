@@ -175,11 +175,21 @@ func list(patterns []string) ([]string, error) {
 	cmd := exec.Command("go", append([]string{"list", "-e", "-export", "-f", "{{.ImportPath}}"}, patterns...)...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
-	out, err := cmd.Output()
+	var out strings.Builder
+	cmd.Stdout = &out
+	err := starting(func() (pid int, err error) {
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		return cmd.Process.Pid, nil
+	})
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w\n%s", err, complaint.String())
 	}
-	return strings.Fields(string(out)), nil
+	return strings.Fields(out.String()), nil
 }
 
 // test runs a go test for each lane, all at the same time. ended joins their errors. If ctx ends, it stops them.
@@ -212,8 +222,13 @@ func lane(ctx context.Context, c *counter, args []string) (ended, err error) {
 	if err != nil {
 		return nil, err
 	}
-	group, err := processgroup.Start(test)
-	if err != nil {
+	var group *processgroup.Group
+	if err := starting(func() (pid int, err error) {
+		if group, err = processgroup.Start(test); err != nil {
+			return 0, err
+		}
+		return group.ID(), nil
+	}); err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() {
