@@ -93,15 +93,16 @@ func (t *tries) forget(all map[string]mutant) {
 // run tries mutants with the first parts of the suite. Those that are not found are tried with other packages at the
 // end, all with one package and then all with the next.
 func (t *tries) run(drawn []mutant, fresh bool, later int) error {
-	if slices.ContainsFunc(drawn, mutant.lua) {
+	untried := slices.DeleteFunc(slices.Clone(drawn), func(m mutant) bool {
+		_, known := t.rows[m.id]
+		return known && fresh
+	})
+	if slices.ContainsFunc(untried, mutant.lua) {
 		if err := t.begin(); err != nil {
 			return err
 		}
 	}
-	for _, m := range drawn {
-		if _, known := t.rows[m.id]; known && fresh {
-			continue
-		}
+	for _, m := range untried {
 		if err := t.first(m); err != nil {
 			return fmt.Errorf("%s %s: %w", m.id, m.file, err)
 		}

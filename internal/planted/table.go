@@ -34,11 +34,16 @@ type result struct {
 
 const mostKillers = 12
 
+// partly follows the name of a part whose time was over before all of its tests had run.
+const partly = "(in part)"
+
 var columns = []string{"id", "place", "kind", "edit", "class", "found by", "ran", "reason"}
 
 // note adds the result of a part.
 func (r *result) note(part string, failed []string, o outcome) {
-	r.ran = append(r.ran, part)
+	if r.ran = append(r.ran, part); o.partly {
+		r.ran = append(r.ran, partly)
+	}
 	if o.fine() {
 		return
 	}
@@ -61,10 +66,10 @@ func (r result) pending(m mutant) bool {
 	return slices.ContainsFunc(laterParts(m), func(part string) bool { return !slices.Contains(r.ran, part) })
 }
 
-// survived reports whether no test finds the mutant although all parts that could have run.
+// survived reports whether no test finds the mutant although all parts have run whole.
 func (r result) survived() bool {
 	file, _, _ := strings.Cut(r.place, ":")
-	return r.class != classInvalid && len(r.killed) == 0 && !r.pending(mutant{file: file})
+	return r.class != classInvalid && len(r.killed) == 0 && !slices.Contains(r.ran, partly) && !r.pending(mutant{file: file})
 }
 
 func (r result) lua() bool { return strings.Contains(r.place, ".lua:") }

@@ -39,8 +39,10 @@ func laterParts(m mutant) []string {
 	}
 	list := slices.Clone(packagesOfLua)
 	first := nearest[filepath.Base(filepath.Dir(m.file))]
-	if strings.Contains(filepath.Base(m.file), "flow") {
-		first = "flow"
+	for _, pkg := range []string{"flow", "events"} {
+		if strings.Contains(filepath.Base(m.file), pkg) {
+			first = pkg
+		}
 	}
 	if first != "" {
 		list = slices.DeleteFunc(list, func(pkg string) bool { return pkg == first })
@@ -54,6 +56,7 @@ type outcome struct {
 	failed  []string // top-level tests; of the stories, the stories
 	running []string // tests that ran when the time was over
 	crashed bool     // it ended with an error, and no test had failed
+	partly  bool     // the time was over before all tests had run
 	said    string
 }
 
@@ -262,6 +265,7 @@ func (g *ground) confirmed(binary, pkg string, m mutant, which string) (outcome,
 		args = append(args, runs(append(o.failed, o.running...)))
 	}
 	again, err := g.play(binary, pkg, limit, args...)
+	again.partly = len(o.running) > 0
 	if err != nil || again.fine() {
 		return again, err
 	}
