@@ -41,16 +41,8 @@ const (
 	spread = 400 * time.Microsecond // the longest delay before a side begins, in the first rounds
 )
 
-// ringRounds returns how often to run a race: 50 times with -short, 300, or 10,000.
-func ringRounds() int {
-	switch {
-	case stages.Long():
-		return 10_000
-	case testing.Short():
-		return 50
-	}
-	return 300
-}
+// ringRounds returns how often to run a race.
+func ringRounds() int { return stages.Times(50, 100, 10_000) }
 
 // race runs rounds on several lanes, and counts how often each side won. Every side in wins must win at
 // least once.

@@ -28,7 +28,7 @@ func play(role string, rdb *redis.Client, q *queue.Queue) {
 			}
 		}}).Run(ctx)
 	case "worker":
-		w := worker.New(q, worker.Config{Concurrency: 20, Lease: time.Second})
+		w := worker.New(q, worker.Config{Concurrency: 20, Lease: 2 * time.Second})
 		w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
 			fmt.Println("began", worker.Info(ctx).ID)
 			select {} // the test kills the process

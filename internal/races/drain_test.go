@@ -1,7 +1,6 @@
 package races
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,9 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Work that needs many sweeps must not wait for the fall-back between them.
-func TestDrainingIsQuick(t *testing.T) {
-	redistest.NoRace(t, "it measures times, which the detector changes")
+// Work that needs many sweeps must not wait for the fall-back between them, which is an hour here.
+func TestDrainingDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	const owners = 200
@@ -37,12 +35,7 @@ func TestDrainingIsQuick(t *testing.T) {
 	if n := s.zcard("draining"); n != owners {
 		t.Fatalf("%d owners are draining, want %d", n, owners)
 	}
-	var sweeps atomic.Int64
-	start := time.Now()
-	s.Reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
+	s.Reap(reaper.Config{Fallback: time.Hour})
 	await.Until(t, "no owner is draining", func() bool { return s.zcard("draining") == 0 })
-	if took := time.Since(start); took > 3*time.Second+await.Stall {
-		t.Errorf("draining %d owners whose children had ended took %v and %d sweeps, want at most 3s, and a stall of the machine", owners, took, sweeps.Load())
-	}
 	s.account(ids)
 }

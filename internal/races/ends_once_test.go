@@ -43,7 +43,7 @@ func TestEveryTaskEndsOnce(t *testing.T) { again(t, testEveryTaskEndsOnce) }
 // the deadlines are close together, so each time these are further apart.
 func testEveryTaskEndsOnce(t *testing.T) {
 	var unfair []string
-	for _, spacing := range []time.Duration{300 * time.Microsecond, time.Millisecond, 3 * time.Millisecond} {
+	for _, spacing := range []time.Duration{300 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond} {
 		if unfair = scrambleFor(t, spacing); len(unfair) == 0 || t.Failed() {
 			return
 		}
@@ -55,7 +55,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 // scrambleFor lets all callers race for tasks whose deadlines are spacing apart, and checks that each task ended once. It returns
 // which sides won too few races.
 func scrambleFor(t *testing.T, spacing time.Duration) (unfair []string) {
-	n := min(fewer(10_000), int(6*time.Second/spacing))
+	n := min(stages.Times(2000, 4000, 10_000), int(6*time.Second/spacing))
 	s := &scramble{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{})}
 	// All clients open the namespace before the first deadline, because that takes time.
 	var there []*queue.Queue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
@@ -28,7 +29,7 @@ func testReaperKilled(t *testing.T) {
 		return nil
 	})
 	var crowds []string
-	kills := fewer(50)
+	kills := stages.Times(10, 15, 50)
 	for i := range kills {
 		switch c := s.Spawn("reaper"); i % 5 {
 		case 0: // it can die before its first sweep
@@ -50,22 +51,15 @@ func testReaperKilled(t *testing.T) {
 	t.Logf("%d reapers killed over %d tasks", kills, len(ids))
 
 	// Many tasks fall due while no reaper runs. The last reaper ends all of them.
-	const last = 3000
+	const last = 1000
 	ids = append(ids, s.Enqueue(crowd(last, 500*time.Millisecond)...)...)
 	until(time.Now().Add(600 * time.Millisecond))
 	due := s.zcard("deadlines")
 	if due < last {
 		t.Fatalf("only %d tasks are due, want at least those that fell due without a reaper", due)
 	}
-	limit := fallback + time.Duration(due)*time.Second/5000 + await.Stall
-	start := time.Now()
 	s.Reap(reaper.Config{Fallback: fallback})
 	await.Until(t, "all due tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
-	took := time.Since(start)
-	t.Logf("the last reaper ended %d due tasks in %v", due, took)
-	if took > limit {
-		t.Errorf("the last reaper took %v for %d due tasks, want at most %v", took, due, limit)
-	}
 	await.Until(t, "no lease and no owner is left", func() bool { return s.zcard("workers")+s.zcard("draining") == 0 })
 	s.account(ids)
 }
@@ -113,7 +107,11 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 		for range 8 {
 			tasks = append(tasks, queue.Task{Kind: "plain", Timeout: soon(), AttemptTimeout: soon() / 2})
 		}
-		owner := add(tasks...)[2]
+		added := add(tasks...)
+		if len(added) < len(tasks) {
+			return ids // the test has failed
+		}
+		owner := added[2]
 		add(queue.Task{Kind: "child", ID: owner + ".1"}, queue.Task{Kind: "child", ID: owner + ".2", Timeout: time.Minute})
 		if n%3 == 0 {
 			s.vanish(fmt.Sprint("w", n))
@@ -137,13 +135,12 @@ func TestWorkerKilled(t *testing.T) {
 	redistest.NoRace(t, "it kills processes")
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
-	const lease = time.Second // the lease of the worker in play
 	rescuer := worker.New(s.Another(), worker.Config{Concurrency: 20, Queues: map[string]int{"rescue": 1}})
 	rescuer.HandleRaw("idle", func(context.Context, []byte) ([]byte, error) { return nil, nil })
 	s.Run(rescuer.Run) // only its reaper is needed: its queue has no tasks
 
 	var all []string
-	for round := range rounds(2) {
+	for range rounds(2) {
 		// Eight tasks that can run again, and eight whose deadlines come before the lease ends.
 		var tasks []queue.Task
 		for i := range 16 {
@@ -163,13 +160,7 @@ func TestWorkerKilled(t *testing.T) {
 			}
 		}
 		c.Kill()
-		killed := time.Now()
-		ran, last := s.finishElsewhere(8)
-		took := last.Sub(killed)
-		t.Logf("round %d: the last of 8 tasks ran again %v after the kill", round, took)
-		if most := lease + 500*time.Millisecond + await.Stall; took > most {
-			t.Errorf("the tasks of a killed worker ran again after %v, want at most %v: the lease, the fall-back, and a stall of the machine", took, most)
-		}
+		ran := s.finishElsewhere(8)
 		for i, id := range ids {
 			r := s.Record(id)
 			switch {
@@ -177,8 +168,6 @@ func TestWorkerKilled(t *testing.T) {
 				t.Errorf("%s is %s after %d lost leases, %d claims and %d retries; ran again: %v", id, r.Status, r.LeaseLosses, r.Epoch, r.Retries, ran[id])
 			case i >= 8 && (!r.TimedOut || r.TimeoutType != "execution" || r.Epoch != 1):
 				t.Errorf("%s, whose deadline is before the end of the lease, is %s with timeout type %q after %d claims", id, r.Status, r.TimeoutType, r.Epoch)
-			case i >= 8 && r.DetectedAt.Sub(r.CompletedAt) > 700*time.Millisecond:
-				t.Errorf("the end of %s was detected %v late", id, r.DetectedAt.Sub(r.CompletedAt))
 			}
 		}
 		if left := s.Redis.Keys(s.Context(), s.Key("claims:*")).Val(); len(left) > 0 {
@@ -189,8 +178,8 @@ func TestWorkerKilled(t *testing.T) {
 }
 
 // finishElsewhere runs a worker in this process until it has completed n tasks of kind hang. It returns
-// which, and when the last began.
-func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
+// which.
+func (s *stage) finishElsewhere(n int) (ran map[string]bool) {
 	w := worker.New(s.Another(), worker.Config{NoReaper: true})
 	done := make(chan string, 100)
 	w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -203,5 +192,5 @@ func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
 	for len(ran) < n {
 		ran[await.Receive(s.T, done, "the tasks of a killed worker run again")] = true
 	}
-	return ran, time.Now()
+	return ran
 }

@@ -15,14 +15,6 @@ func TestMain(m *testing.M) {
 // rounds returns n, or 10 n with CURFEW_LONG=1, or n/5 with -short.
 func rounds(n int) int { return stages.Times(max(n/5, 1), n, 10*n) }
 
-// fewer returns n, or n/5 with -short.
-func fewer(n int) int {
-	if testing.Short() {
-		return max(n/5, 1)
-	}
-	return n
-}
-
 // again runs a test once, or 10 times with CURFEW_LONG=1, each time in a new namespace: an event
 // stream keeps only about 100,000 events.
 func again(t *testing.T, test func(t *testing.T)) {

@@ -90,15 +90,13 @@ func (s *stage) writes() []write {
 }
 
 // each makes all calls at the same time, and checks the error of each.
-func each(writes []write, q *queue.Queue, timeout time.Duration, check func(w write, err error, took time.Duration)) {
+func each(writes []write, q *queue.Queue, timeout time.Duration, check func(w write, err error)) {
 	var group sync.WaitGroup
 	for _, w := range writes {
 		group.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
-			start := time.Now()
-			err := w.call(ctx, q)
-			check(w, err, time.Since(start))
+			check(w, w.call(ctx, q))
 		})
 	}
 	group.Wait()
@@ -111,12 +109,9 @@ func TestWithoutAnyReplyTheOutcomeIsUnknown(t *testing.T) {
 	proxy := faultproxy.Start(t, s.Addr)
 	caller := s.AnotherAt(proxy.Addr)
 	proxy.CutReply(scripts, 1<<30)
-	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
+	each(writes, caller, 300*time.Millisecond, func(w write, err error) {
 		if !errors.Is(err, refusal.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, refusal.ErrUnavailable) {
 			t.Errorf("%s whose replies are all lost: %v, want ErrUnknown and DeadlineExceeded", w.name, err)
-		}
-		if took > 300*time.Millisecond+await.Stall {
-			t.Errorf("%s with a timeout of 300ms returned after %v", w.name, took)
 		}
 	})
 	for _, w := range writes {
@@ -135,12 +130,9 @@ func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 	proxy := faultproxy.Start(t, s.Addr)
 	caller := s.AnotherAt(proxy.Addr)
 	proxy.Hold(scripts)
-	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
+	each(writes, caller, 300*time.Millisecond, func(w write, err error) {
 		if !errors.Is(err, refusal.ErrUnknown) {
 			t.Errorf("%s without a reply: %v, want ErrUnknown", w.name, err)
-		}
-		if took > 300*time.Millisecond+await.Stall {
-			t.Errorf("%s with a timeout of 300ms returned after %v", w.name, took)
 		}
 	})
 	for _, w := range writes {
@@ -160,22 +152,16 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 	hasty, patient := s.Another(), s.Another()
 	server.Kill()
 
-	each(writes, hasty, 300*time.Millisecond, func(w write, err error, took time.Duration) {
+	each(writes, hasty, 300*time.Millisecond, func(w write, err error) {
 		// When the context ends, it is not known whether the request was sent: ErrUnknown is
 		// possible too.
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s without a Redis, with a timeout of 300ms: %v, want DeadlineExceeded", w.name, err)
 		}
-		if took > 300*time.Millisecond+await.Stall {
-			t.Errorf("%s with a timeout of 300ms returned after %v", w.name, took)
-		}
 	})
-	each(writes, patient, time.Minute, func(w write, err error, took time.Duration) {
+	each(writes, patient, time.Minute, func(w write, err error) {
 		if !errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
 			t.Errorf("%s without a Redis: %v, want ErrUnavailable", w.name, err)
-		}
-		if took > 10*time.Second {
-			t.Errorf("%s without a Redis returned after %v, want at most 10s", w.name, took)
 		}
 	})
 	hasty.Client().Close() // the outcome of its calls is unknown, so one may still be tried after the restart
@@ -191,7 +177,7 @@ var scripts = faultproxy.Command("fcall", "eval", "evalsha")
 
 func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
-	least := rounds(2000)
+	least := rounds(1000)
 	enough := int64(least / 25) // of replies that are cut
 	proxy := faultproxy.Start(t, s.Addr)
 	var cutting atomic.Bool

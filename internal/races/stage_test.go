@@ -1,7 +1,6 @@
 package races
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -47,16 +46,4 @@ func at(instant time.Time) <-chan struct{} {
 	c := make(chan struct{})
 	time.AfterFunc(time.Until(instant), func() { close(c) })
 	return c
-}
-
-// spans are measured times.
-type spans []time.Duration
-
-// at returns a quantile: at(0.5) is the median, at(1) the longest.
-func (s spans) at(part float64) time.Duration {
-	if len(s) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(s))
-	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
