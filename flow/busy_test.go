@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// busy is a run that would compute for a minute: a cycle of nodes that take no time.
-const busy = `{"id":"busy","initial":"a","timeout":"%s","max_nodes":100000,"inputs":{"parameters":[{"name":"t"}]},"nodes":[{"id":"a","action_id":"u"},{"id":"b","action_id":"e"}],
+// busy is a run that would compute for ten minutes, which is longer than a test waits: a cycle of nodes that take no time.
+const busy = `{"id":"busy","initial":"a","timeout":"%s","max_nodes":1000000,"inputs":{"parameters":[{"name":"t"}]},"nodes":[{"id":"a","action_id":"u"},{"id":"b","action_id":"e"}],
 	"actions":[{"id":"e","kind":"echo"},{"id":"u","kind":"update_context","implementation":{"values":{"state.n":"{{ len(lower(upper(lower(upper(inputs.parameters.t))))) }}"}}}],
 	"transitions":[{"from":"a","to":"b"},{"from":"b","to":"a"}]}`
 
@@ -28,17 +28,14 @@ func TestAWorkerLeavesARunThatComputes(t *testing.T) {
 		run := s.enqueue("flow.busy", payload)
 		w := worker.New(s.q, worker.Config{Concurrency: 1, ShutdownTimeout: time.Millisecond, ShutdownGrace: time.Minute})
 		flow.Register(w)
-		ran := make(chan time.Time, 1)
-		worker.Handle(w, "next", func(context.Context, any) (any, error) { ran <- time.Now(); return nil, nil })
+		ran := make(chan struct{}, 1)
+		worker.Handle(w, "next", func(context.Context, any) (any, error) { ran <- struct{}{}; return nil, nil })
 		s.works(w)
 		if r := s.end(run); !r.TimedOut {
 			t.Errorf("the run is %s: %s", r.Status, r.Error)
 		}
-		over := time.Now()
 		s.enqueue("next", "")
-		if took := await.Receive(t, ran, "the next task").Sub(over); took > time.Second+await.Stall {
-			t.Errorf("the worker was held for %v after the end of the run", took)
-		}
+		await.Receive(t, ran, "the worker, which has one slot, runs the next task")
 	})
 	t.Run("the worker", func(t *testing.T) {
 		s := newStage(t)
@@ -48,11 +45,7 @@ func TestAWorkerLeavesARunThatComputes(t *testing.T) {
 		flow.Register(w)
 		stop := s.works(w)
 		await.Until(t, "the run is claimed", func() bool { return s.get(run).Status == queue.Running })
-		begun := time.Now()
 		stop()
-		if took := time.Since(begun); took > time.Second+await.Stall {
-			t.Errorf("the worker was held for %v", took)
-		}
 		if r := s.get(run); r.Status.Ended() || r.Retries > 0 {
 			t.Errorf("the run is %s after %d retries: %s%s", r.Status, r.Retries, r.Error, r.LastError)
 		}

@@ -85,13 +85,13 @@ func TestALoopThatKeepsOutputsReplaysNoMore(t *testing.T) {
 		}
 		return after
 	}
-	few, many := cost(60), cost(300)
-	t.Logf("a round of 60 costs %v, of 300 %v", few, many)
+	few, many := cost(60), cost(200)
+	t.Logf("a round of 60 costs %v, of 200 %v", few, many)
 	if many["commands"] > 1.5*few["commands"] {
-		t.Errorf("a round of 300 costs %.0f commands, and of 60 %.0f", many["commands"], few["commands"])
+		t.Errorf("a round of 200 costs %.0f commands, and of 60 %.0f", many["commands"], few["commands"])
 	}
 	// What a wake reads is the checkpoint, which has half of the outputs on average, and the children since then, at most 100.
-	if most := float64(300/2*2000 + 100*3000); many["bytes from Redis"] > most {
-		t.Errorf("a round of 300 reads %.0f bytes, want %.0f at most", many["bytes from Redis"], most)
+	if most := float64(200/2*2000 + 100*3000); many["bytes from Redis"] > most {
+		t.Errorf("a round of 200 reads %.0f bytes, want %.0f at most", many["bytes from Redis"], most)
 	}
 }

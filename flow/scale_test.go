@@ -67,20 +67,22 @@ func chain(n int) string {
 	return dag("chain", nodes...)
 }
 
-func TestAChainOfAThousand(t *testing.T) {
-	r := runWith(t, chain(1000), "")
-	if string(r.Result) != `{"outputs":{"parameters":{"i":999}}}` {
+func TestALongChain(t *testing.T) {
+	nodes := stages.Times(100, 300, 1000)
+	r := runWith(t, chain(nodes), "")
+	if string(r.Result) != fmt.Sprintf(`{"outputs":{"parameters":{"i":%d}}}`, nodes-1) {
 		t.Errorf("%s%s", r.Result, r.Error)
 	}
 }
 
-// 200 runs of 20 nodes each, at once.
-func TestTwoHundredRunsOfTwentyNodes(t *testing.T) {
+// Many runs of 20 nodes each, at once.
+func TestManyRunsOfTwentyNodes(t *testing.T) {
+	runs := stages.Times(20, 50, 200)
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
 	if _, err := flow.Put(t.Context(), q, []byte(chain(20))); err != nil {
 		t.Fatal(err)
 	}
-	tasks := make([]queue.Task, 200)
+	tasks := make([]queue.Task, runs)
 	for i := range tasks {
 		tasks[i] = queue.Task{Kind: "flow.chain"}
 	}
@@ -96,8 +98,8 @@ func TestTwoHundredRunsOfTwentyNodes(t *testing.T) {
 		}
 	}
 	stop()
-	if ran.Load() != 200*20 {
-		t.Errorf("%d handlers ran, want %d", ran.Load(), 200*20)
+	if ran.Load() != int64(runs*20) {
+		t.Errorf("%d handlers ran, want %d", ran.Load(), runs*20)
 	}
 }
 
@@ -112,8 +114,8 @@ func TestAFanOutOfAThousand(t *testing.T) {
 	}
 }
 
-func TestALoopOfTenThousandRounds(t *testing.T) {
-	last := stages.Times(100, 1000, 10_000) - 1
+func TestALoopOfManyRounds(t *testing.T) {
+	last := stages.Times(100, 400, 10_000) - 1
 	r := runWith(t, fmt.Sprintf(`{"id":"loop","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.outputs.parameters.i == %d","limit":10000,
 		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ index }}"}]}}}}]}}`, last), "")
 	if !strings.Contains(string(r.Result), fmt.Sprint(last)) {
@@ -121,9 +123,9 @@ func TestALoopOfTenThousandRounds(t *testing.T) {
 	}
 }
 
-func TestALoopOverTenThousandItems(t *testing.T) {
+func TestALoopOverManyItems(t *testing.T) {
 	r := runWith(t, `{"id":"items","inputs":{"parameters":[{"name":"n"}]},"spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":"{{ inputs.parameters.n }}","parallel":10,
-		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", stages.Times(100, 1000, 10_000)-1)+`1]}}`)
+		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", stages.Times(100, 400, 10_000)-1)+`1]}}`)
 	if r.Status != queue.Completed {
 		t.Errorf("%s", r.Error)
 	}

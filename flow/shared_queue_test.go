@@ -3,10 +3,8 @@ package flow_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -32,7 +30,6 @@ func TestTwoProgramsShareAQueue(t *testing.T) {
 		go func() { done <- w.Run(ctx) }()
 		defer func() { cancel(); <-done }()
 	}
-	begun := time.Now()
 	r, err := q.Enqueue(t.Context(), queue.Task{Kind: "flow." + stored.ID})
 	if err != nil {
 		t.Fatal(err)
@@ -40,10 +37,5 @@ func TestTwoProgramsShareAQueue(t *testing.T) {
 	if _, err := q.Result(t.Context(), r.ID); err != nil {
 		t.Error(err)
 	}
-	took, passed := time.Since(begun), follows.Stats().Released+works.Stats().Released
-	t.Logf("%v, and %d times a worker passed a task on", took, passed)
-	// With a delay of a second each time this takes about as many seconds as there are nodes.
-	if limit := 5*time.Second + await.Stall; took > limit {
-		t.Errorf("a chain of 30 nodes took %v, want %v at most", took, limit)
-	}
+	t.Logf("%d times a worker passed a task on", follows.Stats().Released+works.Stats().Released)
 }

@@ -91,9 +91,13 @@ func TestAWideFanInIsLinear(t *testing.T) {
 		follow(t, d, n, n+9)
 		return time.Since(begun)
 	}
-	a, b := measure(few, 500), measure(many, 4000)
-	t.Logf("500 nodes: %v, 4000 nodes: %v", a, b)
-	if b > 40*a+time.Second { // cubic: 512 times, a minute and more
-		t.Errorf("4000 nodes take %v, and 500 take %v", b, a)
+	var a, b time.Duration
+	for range 3 { // another program can have the processor in one of them
+		a, b = measure(few, 500), measure(many, 4000)
+		t.Logf("500 nodes: %v, 4000 nodes: %v", a, b)
+		if b < 40*a {
+			return
+		}
 	}
+	t.Errorf("4000 nodes take %v, and 500 take %v: cubic is 512 times as long", b, a)
 }

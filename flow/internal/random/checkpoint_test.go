@@ -108,10 +108,7 @@ func trace(d *plan.Definition, inputs map[string]any, result any, checkpoints bo
 func TestACheckpointChangesNoValue(t *testing.T) {
 	seed := size.Seed()
 	g := valuer{rand.New(rand.NewPCG(seed, 1))}
-	rounds, succeeded := 400, 0
-	if testing.Short() {
-		rounds = 100
-	}
+	rounds, succeeded := size.Times(100, 150, 400), 0
 	for i := range rounds {
 		text := g.chain()
 		if i%2 == 1 {

@@ -276,7 +276,7 @@ func TestAWorkerKilledAtAnyCallChangesNothing(t *testing.T) {
 	if !strings.Contains(want.result, `"by":"ann"`) || len(want.effects) < 12 {
 		t.Fatalf("the run has %s, and its leaves ran %v", want.result, want.effects)
 	}
-	step := stages.Times(20, 8, 1)
+	step := stages.Times(20, 16, 1)
 	died := 0
 	var points []int
 	for at := 1 + rand.IntN(step); at <= calls; at += step {

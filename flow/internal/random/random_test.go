@@ -99,7 +99,7 @@ func TestRandomDefinitionsEndAsTheyMust(t *testing.T) {
 	}
 	seed := uint64(time.Now().Unix())
 	t.Logf("the seeds begin at %d", seed)
-	samples, runs := make([]sample, stages.Times(20, 60, 2000)), []string(nil)
+	samples, runs := make([]sample, stages.Times(20, 40, 2000)), []string(nil)
 	for i := range samples {
 		samples[i] = next(&seed)
 		if _, err := flow.Put(t.Context(), s.Q, samples[i].text); err != nil {
