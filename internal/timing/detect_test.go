@@ -40,23 +40,19 @@ func longest(n int, within time.Duration, lag func() time.Duration) (most time.D
 type listener struct {
 	*stages.Stage
 	proxy *faultproxy.Proxy
-	ended chan struct{} // receives a value for each timeout that the reaper handles
 	stop  func()
 }
 
 // listen starts a reaper, and returns after its first sweep. A deaf reaper gets no alarms: the replies to its subscription are held.
 func listen(t *testing.T, fallback time.Duration, deaf bool) *listener {
 	t.Helper()
-	l := &listener{Stage: stages.New(t, redistest.Shared(t).Addr, queue.Config{}), ended: make(chan struct{}, 100)}
+	l := &listener{Stage: stages.New(t, redistest.Shared(t).Addr, queue.Config{})}
 	l.proxy = faultproxy.Start(t, l.Addr)
 	if deaf {
 		l.proxy.Hold(faultproxy.Command("subscribe"))
 	}
 	swept := make(chan struct{}, 1000)
-	l.stop = l.Run(reaper.New(l.AnotherAt(l.proxy.Addr), reaper.Config{Fallback: fallback, Observe: func(_ int, did reaper.Swept) {
-		for range did.TimedOut {
-			l.ended <- struct{}{}
-		}
+	l.stop = l.Run(reaper.New(l.AnotherAt(l.proxy.Addr), reaper.Config{Fallback: fallback, Observe: func(int, reaper.Swept) {
 		select {
 		case swept <- struct{}{}:
 		default:
@@ -73,9 +69,7 @@ func listen(t *testing.T, fallback time.Duration, deaf bool) *listener {
 // lag enqueues a task with a timeout of 20 ms, and returns how late its end was detected.
 func (l *listener) lag() time.Duration {
 	l.Helper()
-	id := l.Enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})[0]
-	await.Receive(l.T, l.ended, "the task is ended")
-	r := l.Record(id)
+	r := l.Ended(l.Enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})[0])
 	return r.DetectedAt.Sub(r.CompletedAt)
 }
 
