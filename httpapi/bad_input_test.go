@@ -188,22 +188,14 @@ func TestRedisIsAway(t *testing.T) {
 	if a := await.Receive(t, waits, "the answer"); a.status != 503 || a.word() != "unavailable" {
 		t.Errorf("a request that waits: %d %s", a.status, a.body)
 	}
-	slowest := time.Duration(0)
 	for _, row := range []struct {
 		method, path, body string
 		status             int
 	}{{"GET", "tasks/" + id, "", 503}, {"GET", "queues", "", 503}, {"GET", "tasks", "", 503}, {"POST", "tasks", `{"kind":"k"}`, 504}, {"POST", "tasks/" + id + "/cancel", "", 504}, {"GET", "/healthz", "", 503}, {"GET", "/readyz", "", 503}} {
-		start := time.Now()
 		a := s.do(row.method, row.path, row.body)
-		took := time.Since(start)
-		slowest = max(slowest, took)
 		if a.status != row.status || row.path[0] != '/' && a.header.Get("Retry-After") == "" {
 			t.Errorf("%s %s: %d %s, want %d", row.method, row.path, a.status, a.body, row.status)
 		}
-	}
-	t.Logf("the slowest answer took %v", slowest)
-	if slowest > time.Second+await.Stall {
-		t.Errorf("the slowest answer took %v", slowest)
 	}
 	redis.Resume()
 	await.Until(t, "requests are answered again", func() bool {

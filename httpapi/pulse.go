@@ -23,7 +23,7 @@ func (s state) silent() bool {
 
 // look makes an empty call to each shard. It returns one state if the namespace cannot be opened.
 func (s *space) look(ctx context.Context) []state {
-	ctx, stop := context.WithTimeoutCause(ctx, s.server.config.Silence, errAway)
+	ctx, stop := s.server.silence(ctx)
 	defer stop()
 	q, err := s.queue(ctx)
 	if err != nil {
@@ -39,6 +39,37 @@ func (s *space) look(ctx context.Context) []state {
 	}
 	calls.Wait()
 	return all
+}
+
+// ticks is the number of ticks that a silence has.
+const ticks = 30
+
+// silence returns a context that ends with errAway when Redis has been silent for too long. Time in which this process waits for a
+// processor does not count, because the reply may be there: a tick counts as much when it is late.
+func (s *Server) silence(ctx context.Context) (_ context.Context, stop func()) {
+	// With a deadline, the calls of Redis return at once when the context ends.
+	ctx, end := context.WithTimeoutCause(ctx, ticks*s.config.Silence, errAway)
+	ctx, cancel := context.WithCancelCause(ctx)
+	ticker := time.NewTicker(max(s.config.Silence/ticks, time.Millisecond))
+	go func() {
+		defer ticker.Stop()
+		if count(ctx, ticks, ticker.C) {
+			cancel(errAway)
+		}
+	}()
+	return ctx, func() { cancel(nil); end() }
+}
+
+// count returns true after n ticks, and false if the context ends before.
+func count(ctx context.Context, n int, tick <-chan time.Time) bool {
+	for range n {
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // answer returns why a shard has not replied in time, or nil.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -18,11 +17,9 @@ func (s *stage) everyRoute(what string, check func(r route, a answered) bool) {
 	for _, r := range table() {
 		all.Go(func() {
 			path, body := sample(r)
-			start := time.Now()
 			a := s.do(r.Method, path, body)
-			took := time.Since(start)
-			if !check(r, a) || took > time.Second+await.Stall {
-				s.t.Errorf("%s: %s %s after %v: %d %s", what, r.Method, path, took, a.status, a.body)
+			if !check(r, a) {
+				s.t.Errorf("%s: %s %s: %d %s", what, r.Method, path, a.status, a.body)
 			}
 			if strings.Contains(a.body, "127.0.0.1") {
 				s.t.Errorf("%s: the answer has an address: %s", what, a.body)
@@ -32,9 +29,9 @@ func (s *stage) everyRoute(what string, check func(r route, a answered) bool) {
 	all.Wait()
 }
 
-// Whatever is wrong with Redis, each route says so within a second, and all is well again afterwards.
+// Whatever is wrong with Redis, each route says so, and all is well again afterwards. internal/timing measures how soon.
 func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
-	redis := redistest.Start(t, "--appendonly", "yes")
+	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := newStageOn(t, redis.Client(t), "shop", Config{})
 	well := func() bool {
 		return s.do("POST", "tasks", `{"kind":"k","queue":"mail"}`).status == 201 && s.do("GET", "/readyz", "").status == 200
@@ -91,7 +88,7 @@ func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
 
 // Redis was stopped. A task that certainly did not reach it is refused with 503, which says that nothing was changed, and not with 504.
 func TestATaskThatDidNotReachRedisIsNotUnknown(t *testing.T) {
-	redis := redistest.Start(t, "--appendonly", "yes")
+	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := newStageOn(t, redis.Client(t), "shop", Config{})
 	s.want(201, "POST", "tasks", `{"kind":"k"}`)
 	redis.Kill()

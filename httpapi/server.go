@@ -67,7 +67,8 @@ type Config struct {
 	BodyTime time.Duration
 	// RequestTime bounds how long a request may take, without its wait. Defaults to 30 s.
 	RequestTime time.Duration
-	// Silence is how long Redis may be silent until requests are answered with 503. Defaults to 600 ms.
+	// Silence is how long Redis may be silent until requests are answered with 503. Time in which this process waits for a
+	// processor does not count. Defaults to 600 ms.
 	Silence time.Duration
 
 	// Logger gets a line for each change. Defaults to slog.Default.

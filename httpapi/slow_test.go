@@ -50,11 +50,9 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 	} {
 		all.Go(func() {
 			conn := s.dial()
-			start := time.Now()
 			io.WriteString(conn, text)
-			_, err := io.Copy(io.Discard, conn)
-			if took := time.Since(start); errors.Is(err, os.ErrDeadlineExceeded) || took > 3*time.Second { // 0.4 s, and the rest for a busy machine
-				t.Errorf("who sends %s is disconnected after %v: %v", what, took, err)
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("who sends %s is not disconnected", what)
 			}
 		})
 	}
@@ -68,13 +66,13 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 func TestAHeaderThatDripsIsBounded(t *testing.T) {
 	s := newStage(t, Config{HeaderTime: 200 * time.Millisecond})
 	conn := s.dial()
-	start := time.Now()
 	for {
-		if _, err := io.WriteString(conn, "G"); err != nil {
-			break
-		}
-		if time.Since(start) > 5*time.Second {
+		_, err := io.WriteString(conn, "G")
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("the connection is still there")
+		}
+		if err != nil {
+			break
 		}
 		time.Sleep(10 * time.Millisecond) // sleeps: a slow client
 	}

@@ -48,13 +48,11 @@ func (s *space) queue(ctx context.Context) (*queue.Queue, error) {
 	}
 	o := s.open
 	s.mu.Unlock()
-	silent := time.NewTimer(s.server.config.Silence)
-	defer silent.Stop()
+	ctx, stop := s.server.silence(ctx)
+	defer stop()
 	select {
 	case <-o.done:
 		return o.q, o.err
-	case <-silent.C:
-		return nil, errAway
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
