@@ -148,7 +148,7 @@ func TestTheNewerOfTwoThatAreLoadedAtOnceStays(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	mine := load(t).Build()
-	for n := range stages.Times(10, 30, 1000) {
+	for n := range stages.Times(6, 6, 1000) {
 		if err := rdb.FunctionFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
