@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -115,7 +116,7 @@ func TestDrainEndsAfterMaxRuns(t *testing.T) {
 
 func TestMaxRunsDefaultsTo1000(t *testing.T) {
 	t.Parallel()
-	said := spied(t, curfewtest.Config{}, func(c *curfewtest.Stage) {
+	said := spied(t, curfewtest.Config{Client: redistest.Start(t).Client(t)}, func(c *curfewtest.Stage) { // the embedded server takes ten times as long
 		c.Worker.HandleRaw("k", raw(func(context.Context) error { return worker.Release(0) }))
 		c.Enqueue(task("k"))
 		c.Drain()
