@@ -175,7 +175,7 @@ func TestALostReplyLosesItsLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := s.enqueue(queue.Task{Kind: "k", Timeout: time.Millisecond})
-			await.Until(t, "its time is up", func() bool { return s.rdb.Time(t.Context()).Val().After(s.record(id).Deadline) })
+			await.Until(t, "its time is up", func() bool { return s.rdb.Time(t.Context()).Val().After(s.record(id).Deadline.Add(time.Millisecond)) })
 			lost := proxy.CutReply(faultproxy.Script(caller.Engine().Library().Handle(row.call)), row.cut)
 			if row.do == nil {
 				_, err = reaper.Sweep(t.Context(), caller, 0, "r1", 100, time.Second)
