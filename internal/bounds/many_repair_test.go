@@ -17,7 +17,7 @@ import (
 // All entries of ready:default and of deadlines are lost. No command of the repair is large.
 func TestNoCommandOfARepairIsLarge(t *testing.T) {
 	redistest.NoRace(t, "its calls are made one after the other")
-	n := stages.Times(many, many, 100_000)
+	n := stages.Times(many/2, many/2, 100_000) // tasks, each with two findings
 	rdb := redistest.Start(t).Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{})
 	receipts, err := q.EnqueueAll(t.Context(), slices.Repeat([]queue.Task{{Kind: "k", Payload: make([]byte, 100), Timeout: 24 * time.Hour}}, n))
