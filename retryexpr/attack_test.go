@@ -12,7 +12,7 @@ import (
 )
 
 // Every producer can write an expression, and all workers evaluate it. Each of these is refused or
-// evaluated in a short time and with little memory.
+// evaluated with little memory, and in at most 50 times the time of a long expression without a trick, measured in the same moment.
 func TestNoRetryExpressionTakesLong(t *testing.T) {
 	redistest.NoRace(t, "it measures times, which the detector changes")
 	nest := func(levels int, before, inner, after string) string {
@@ -109,18 +109,30 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 			if errors.Is(err, refusal.ErrInvalid) != row.refused {
 				t.Errorf("%s: refused = %v, want %v", row.claim, err, row.refused)
 			}
-			if spent > 50*time.Millisecond || bytes > 4<<20 {
-				t.Errorf("%s: compiled in %v and %d bytes, want at most 50ms and 4 MiB", row.claim, spent, bytes)
+			if bytes > 4<<20 || tooLong(spent, func() { readRetry("k", source) }) {
+				t.Errorf("%s: compiled in %v and %d bytes, want at most 4 MiB, and 50 times what a plain expression takes", row.claim, spent, bytes)
 			}
 			if err != nil {
 				continue
 			}
 			e, _ := compileRetry("k", source)
-			if spent, bytes = cost(func() { e.allows(hostile) }); spent > 50*time.Millisecond || bytes > 4<<20 {
-				t.Errorf("%s: evaluated in %v and %d bytes, want at most 50ms and 4 MiB", row.claim, spent, bytes)
+			if spent, bytes = cost(func() { e.allows(hostile) }); bytes > 4<<20 || tooLong(spent, func() { e.allows(hostile) }) {
+				t.Errorf("%s: evaluated in %v and %d bytes, want at most 4 MiB, and 50 times what a plain expression takes", row.claim, spent, bytes)
 			}
 		}
 	}
+}
+
+// tooLong reports whether spent, or the cost of further runs, is more than 50 times the cost of a plain expression in the same moment.
+func tooLong(spent time.Duration, f func()) bool {
+	plain := "true" + strings.Repeat(" and true", 400)
+	for range 5 {
+		if reference, _ := cost(func() { readRetry("k", plain) }); spent <= 50*reference {
+			return false
+		}
+		spent, _ = cost(f)
+	}
+	return true
 }
 
 // cost returns the least time and memory of a few runs, so that other work of the machine does not
@@ -144,7 +156,7 @@ func cost(f func()) (spent time.Duration, bytes uint64) {
 }
 
 // FuzzRetryExpression checks that every text is refused with an error of one line, or is evaluated to
-// true, false or an error of one line. It takes a short time and always has the same result.
+// true, false or an error of one line. It always has the same result. The fuzzer finds an input that hangs.
 func FuzzRetryExpression(f *testing.F) {
 	for _, source := range []string{
 		"tasks.K.phase != 'Succeeded'", "tasks.K.code in [1, 2, -3]", "tasks.K.code in 1..9", `tasks.K.msg contains "503" and not (tasks.K.msg startsWith 'x')`,
@@ -159,11 +171,7 @@ func FuzzRetryExpression(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind, source, phase string, code int, msg string) {
 		a := Attempt{Kind: kind, Phase: phase, Code: code, Msg: msg, Parameters: map[string]any{"wait": 2.0, "a-b": msg, "list": []any{msg, true, nil}}}
-		start := time.Now()
 		got, err := Evaluate(kind, source, a)
-		if took := time.Since(start); took > 2*time.Second { // not less, since the machine can be busy; an expression that loops takes much longer
-			t.Errorf("%q took %v", source, took)
-		}
 		if err != nil && (got || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\n\r\x00\x1b")) {
 			t.Errorf("%q = %v, %q", source, got, err)
 		}
