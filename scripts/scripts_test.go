@@ -304,7 +304,7 @@ func TestAnExistingPolicyFileIsRestored(t *testing.T) {
 	}{
 		{"after an installation", ":", false},
 		{"after a failure", "exit 100", false},
-		{"after an interruption", `touch "$DIR/begun"; sleep 1`, true},
+		{"after an interruption", `touch "$DIR/begun"; until [ -e "$DIR/go" ]; do sleep 0.05; done`, true},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -317,6 +317,7 @@ func TestAnExistingPolicyFileIsRestored(t *testing.T) {
 			if test.interrupted {
 				m.await("begun")
 				cmd.Process.Signal(os.Interrupt)
+				m.write("go", "")
 			}
 			if err := cmd.Wait(); (err == nil) != (test.install == ":") {
 				t.Errorf("exit: %v", err)
