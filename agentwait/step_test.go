@@ -100,8 +100,8 @@ func TestAStepThatCannotBeWrittenGivesUpAfterTheEnd(t *testing.T) {
 	})
 	s.enqueue("agent", "")
 	ran, err := s.w.RunOne(ctx)
-	if took := time.Since(ended); err != nil || ran.Report.Verb != queue.Release || took < time.Second || took > 5*time.Second {
-		t.Errorf("RunOne = %+v, %v after %v, want a release after 1 to 5 s", ran, err, took)
+	if took := time.Since(ended); err != nil || ran.Report.Verb != queue.Release || took < time.Second {
+		t.Errorf("RunOne = %+v, %v after %v, want a release after a second or more", ran, err, took)
 	}
 }
 

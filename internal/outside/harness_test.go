@@ -16,7 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/outside"
@@ -191,10 +190,6 @@ func running(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err != nil || !strings.Contains(string(text), ") Z ")
 }
-
-// soon is the most that an end can take that must not wait for anything. It is long, because the
-// machine may be busy, and much shorter than what the command would take.
-const soon = 10 * time.Second
 
 // quietLog is for servers whose handlers panic on purpose.
 var quietLog = log.New(io.Discard, "", 0)

@@ -47,21 +47,21 @@ func TestACommandThatMustStopEndsWithItsGroup(t *testing.T) {
 		logged      string
 		file        string // that the script leaves
 	}{
-		{claim: "the limit of an attempt", task: attempt, script: hangs, grace: time.Minute, want: timedOut, logged: "attempt exceeded the task's attempt timeout"},
+		{claim: "the limit of an attempt", task: attempt, script: hangs, grace: time.Hour, want: timedOut, logged: "attempt exceeded the task's attempt timeout"},
 		{claim: "a command that ignores SIGTERM is killed after the grace", task: attempt, script: ignores, grace: 100 * time.Millisecond,
 			want: timedOut, logged: "signal 9"},
 		{claim: "without a grace it is killed at once", task: attempt, script: ignores, grace: 0,
 			want: timedOut, logged: "signal 9"},
 		{claim: "a child that ignores SIGTERM is killed after the grace", task: attempt, script: forks, grace: 100 * time.Millisecond, want: timedOut},
-		{claim: "a child has the grace, though its parent has ended", task: attempt, script: tidies, grace: time.Minute, want: timedOut, file: "tidy"},
+		{claim: "a child has the grace, though its parent has ended", task: attempt, script: tidies, grace: time.Hour, want: timedOut, file: "tidy"},
 		{claim: "the deadline of the task", task: queue.Task{Timeout: time.Second}, script: forks, grace: 100 * time.Millisecond,
 			want: timedOut, logged: "task exceeded its deadline"},
-		{claim: "the limit of the worker", taskTimeout: time.Second, script: hangs, grace: time.Minute,
+		{claim: "the limit of the worker", taskTimeout: time.Second, script: hangs, grace: time.Hour,
 			want: timedOut, logged: "handler exceeded the worker's task timeout: the command was told to stop (signal 15, terminated)"},
 		{claim: "a cancelled task", script: forks, grace: 100 * time.Millisecond, cancel: true, want: want{status: queue.Cancelled, reason: queue.ReasonCancelled}},
-		{claim: "a cancelled task with a grace", task: queue.Task{CancelGrace: time.Minute}, script: tidies, grace: time.Minute, cancel: true,
+		{claim: "a cancelled task with a grace", task: queue.Task{CancelGrace: time.Minute}, script: tidies, grace: time.Hour, cancel: true,
 			want: want{status: queue.Cancelled, reason: queue.ReasonCancelled}, file: "tidy"},
-		{claim: "exit code 0 after SIGTERM is not done", taskTimeout: time.Second, script: yields, grace: time.Minute,
+		{claim: "exit code 0 after SIGTERM is not done", taskTimeout: time.Second, script: yields, grace: time.Hour,
 			want: timedOut, logged: "the command was told to stop (exit code 0)"},
 	} {
 		t.Run(row.claim, func(t *testing.T) {
@@ -80,7 +80,6 @@ func TestACommandThatMustStopEndsWithItsGroup(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			begun := time.Now()
 			row.want.compare(t, s.ended(id))
 			gone(t, "the command", command)
 			if strings.Contains(row.script, "child") {
@@ -94,9 +93,6 @@ func TestACommandThatMustStopEndsWithItsGroup(t *testing.T) {
 			stop()
 			if s.logs.Count(row.logged) == 0 {
 				t.Errorf("the log does not have %q", row.logged)
-			}
-			if took := time.Since(begun); took > soon {
-				t.Errorf("all was over after %v", took)
 			}
 		})
 	}
