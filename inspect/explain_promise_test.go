@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -27,12 +27,7 @@ import (
 func TestNoTaskStaysInAStateBeyondItsBound(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
-	rounds := 15
-	if os.Getenv("CURFEW_LONG") != "" {
-		rounds = 1500
-	} else if testing.Short() {
-		rounds = 8
-	}
+	rounds := size.Times(8, 8, 1500)
 	rdb := redistest.Shared(t).Client(t)
 	library := testclock.Library(t, rdb)
 	var told, bounded, begun, decided int
