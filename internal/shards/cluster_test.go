@@ -35,14 +35,18 @@ func TestCluster(t *testing.T) {
 	for _, test := range []struct {
 		claim string
 		test  func(*testing.T, *redistest.Cluster)
+		long  bool // only in a long run
 	}{
-		{"a namespace spreads over the shards and works", testEverything},
-		{"a killed master stops its own shard for three seconds and no other shard", testKilledMaster},
-		{"a client with the default options of go-redis recovers too", testOwnClient},
-		{"a planned failover causes no error", testPlannedFailover},
-		{"a wait for work ends without an error in a failover", testWakeLine},
-		{"clients leave a master that hangs for its successor", testHungMaster},
+		{"a namespace spreads over the shards and works", testEverything, false},
+		{"a killed master stops its own shard for three seconds and no other shard", testKilledMaster, false},
+		{"a client with the default options of go-redis recovers too", testOwnClient, true},
+		{"a planned failover causes no error", testPlannedFailover, false},
+		{"a wait for work ends without an error in a failover", testWakeLine, false},
+		{"clients leave a master that hangs for its successor", testHungMaster, true},
 	} {
+		if test.long && !stages.Long() {
+			continue
+		}
 		t.Run(test.claim, func(t *testing.T) { test.test(t, c) })
 	}
 }
