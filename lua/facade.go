@@ -102,7 +102,7 @@ func (f *Facade) Script(name string) string {
 func (f *Facade) Reads(name string) bool { return f.calls[name] != nil && f.calls[name].reads }
 
 // aCall is a line that registers a call, by the name of the library that has only the calls.
-var aCall = regexp.MustCompile(`(?m)^redis\.register_function\{function_name = "(curfew_[0-9a-f]{12})_`)
+var aCall = regexp.MustCompile(`\nredis\.register_function\{function_name = "(curfew_[0-9a-f]{12})_`)
 
 // CallsIn returns the name of the library that has the same calls as the text of a façade, or "".
 // A server cannot have both, since their functions have the same names.

@@ -31,10 +31,11 @@ func (v Versions) Words() []string {
 }
 
 var (
-	// facadeLine is the line of a façade with its build number (named/facade.lua).
-	facadeLine = regexp.MustCompile(`(?m)^local facade = \{build = (\d{1,9})\}$`)
+	// facadeLine is the line of a façade with its build number (named/facade.lua). Like the next one it begins with a literal text, because
+	// regexp finds that some ten times as fast as the beginning of a line, and a library has 300 kB.
+	facadeLine = regexp.MustCompile(`\nlocal facade = \{build = (\d{1,9})\}\n`)
 	// versionsLine is the line with the versions of records (store/versions.lua).
-	versionsLine = regexp.MustCompile(`(?m)^local versions = \{oldest = (\d{1,3}), newest = (\d{1,3})\}$`)
+	versionsLine = regexp.MustCompile(`\nlocal versions = \{oldest = (\d{1,3}), newest = (\d{1,3})\}\n`)
 )
 
 // versionsIn returns the versions of records that a library works with, from its text.

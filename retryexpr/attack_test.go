@@ -148,6 +148,7 @@ func cost(f func()) (spent time.Duration, bytes uint64) {
 		if used := after.TotalAlloc - before.TotalAlloc; spent == 0 || took < spent {
 			spent, bytes = took, used
 		}
+		// real time: the least of several samples counts
 		if spent < 25*time.Millisecond || spent > time.Second {
 			break
 		}

@@ -116,6 +116,7 @@ func TestInfo(t *testing.T) {
 	if left := time.Until(first.AttemptDeadline); left > time.Minute || left < 0 {
 		t.Errorf("the deadline of the attempt is %v away, want 1m", left)
 	}
+	// real time: the clocks of this process and of Redis are those of one machine
 	if age := time.Since(first.CreatedAt); age > time.Minute || age < -time.Minute {
 		t.Errorf("the task was created %v ago", age)
 	}

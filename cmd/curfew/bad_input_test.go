@@ -27,6 +27,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -170,9 +171,9 @@ func fillNamespace(t *testing.T, rdb redis.UniversalClient, name string) *string
 	return strings.NewReplacer("LIVE", live, "ENDED", ended, "PROMISE", promise, "AGENT", agent, "NAMESPACE", name, "RUN", startRun(t, q), "DEFINITIONFILE", definitionFile)
 }
 
-// badCase is a process that must fail, or that must not.
+// badCase is an invocation that must fail, or that must not.
 type badCase struct {
-	process
+	invocation
 	claim string
 	code  int
 	want  string // in stderr, or in stdout of a command that reports
@@ -182,17 +183,16 @@ type badCase struct {
 	waits bool   // it waits, and takes no processor time meanwhile
 }
 
-// badCases runs cases, some at a time, and counts them.
+// badCases runs cases, some at a time, and counts them. In a long run each is a process of its own.
 type badCases struct {
 	t     *testing.T
 	all   sync.WaitGroup
-	busy  chan struct{} // slots of processes that compute
-	idle  chan struct{} // slots of processes that wait
+	busy  chan struct{} // slots of cases that compute
+	idle  chan struct{} // slots of cases that wait
 	count atomic.Int64
 }
 
 func newBadCases(t *testing.T) *badCases {
-	built(t)
 	return &badCases{t: t, busy: make(chan struct{}, 3), idle: make(chan struct{}, 50)}
 }
 
@@ -201,6 +201,7 @@ const secret = "geheim"
 
 func (b *badCases) try(k badCase) {
 	b.t.Helper()
+	k.alone = k.alone || size.Long()
 	slots := b.busy
 	if k.waits {
 		slots = b.idle
@@ -375,7 +376,8 @@ func secureServer(t *testing.T) (addr string) {
 	return addr
 }
 
-// Every command fails in the same way, with one error that says what to do, and changes nothing. The built command runs as users run it.
+// Every command fails in the same way, with one error that says what to do, and changes nothing. Of the commands that fail for a
+// reason, one runs in a process of its own.
 func TestEveryCommandSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	b := newBadCases(t)
@@ -383,16 +385,20 @@ func TestEveryCommandSaysWhatIsWrong(t *testing.T) {
 	ids := fillNamespace(t, real.Client(t), "curfew")
 	failings := badServers(t, real, ids)
 	before := redistest.Dump(t, real.Client(t), "")
-	for i, l := range leaves(t) {
-		b.tryWrongUse(l, ids, "redis://"+real.Addr)
-		if !l.connects() {
-			continue
-		}
-		for j, f := range failings {
-			if (f.applies == nil || f.applies(l)) && (!f.few || i%3 == j%3) {
-				b.tryFailing(l, f, ids)
+	all := leaves(t)
+	for i, l := range all {
+		b.tryWrongUse(l, ids, "redis://"+real.Addr, i == len(all)/2)
+	}
+	connecting := slices.DeleteFunc(all, func(l leaf) bool { return !l.connects() })
+	for j, f := range failings {
+		apply := slices.DeleteFunc(slices.Clone(connecting), func(l leaf) bool { return f.applies != nil && !f.applies(l) })
+		for i, l := range apply {
+			if alone := i == j%len(apply); alone || !f.few && !f.waits || i%3 == j%3 || size.Long() {
+				b.tryFailing(l, f, ids, alone)
 			}
 		}
+	}
+	for _, l := range connecting {
 		b.trySignals(t, l, ids)
 	}
 	b.wait(700)
@@ -402,13 +408,13 @@ func TestEveryCommandSaysWhatIsWrong(t *testing.T) {
 }
 
 // tryWrongUse tries what cli and package app find before the command connects.
-func (b *badCases) tryWrongUse(l leaf, ids *strings.Replacer, url string) {
+func (b *badCases) tryWrongUse(l leaf, ids *strings.Replacer, url string, alone bool) {
 	var at []string
 	if l.connects() {
 		at = []string{"--redis", url}
 	}
 	wrong := func(claim, want string, words ...string) {
-		b.try(badCase{claim: claim, process: process{args: words}, code: app.ExitUsage, want: want, out: "none"})
+		b.try(badCase{claim: claim, invocation: invocation{args: words, alone: alone}, code: app.ExitUsage, want: want, out: "none"})
 	}
 	wrong("an unknown flag", "there is no flag --no-such-flag", l.words(ids, slices.Concat(at, []string{"--no-such-flag"})...)...)
 	if l.connects() {
@@ -436,20 +442,24 @@ func (b *badCases) tryWrongUse(l leaf, ids *strings.Replacer, url string) {
 	}
 }
 
-// tryFailing tries a valid use where something else is wrong.
-func (b *badCases) tryFailing(l leaf, f failing, ids *strings.Replacer) {
+// tryFailing tries a valid use where something else is wrong. A process of its own gets the URL and the namespace from the environment.
+func (b *badCases) tryFailing(l leaf, f failing, ids *strings.Replacer, alone bool) {
 	k := badCase{claim: f.claim, code: f.code, want: f.want, out: "none", waits: f.waits}
 	if f.ids != nil {
 		ids = f.ids
 	}
-	// Half of the commands get the URL from the environment, if they read it.
-	if own := strings.HasPrefix(l.name, "demo ") || l.name == "dev"; own || len(l.name)%2 == 0 {
-		k.args = l.words(ids, "--redis", f.url)
-	} else {
+	k.alone = alone && !strings.HasPrefix(l.name, "demo ") && l.name != "dev" // these do not read the environment
+	if k.alone {
 		k.args, k.env = l.words(ids), []string{"CURFEW_REDIS_URL=" + f.url, "REDIS_URL=redis://" + nobody}
-	}
-	if f.namespace != "" {
-		k.env = append(k.env, "CURFEW_NAMESPACE="+f.namespace)
+		if f.namespace != "" {
+			k.env = append(k.env, "CURFEW_NAMESPACE="+f.namespace)
+		}
+	} else {
+		flags := []string{"--redis", f.url}
+		if f.namespace != "" {
+			flags = append(flags, "--namespace", f.namespace)
+		}
+		k.args = l.words(ids, flags...)
 	}
 	if want := f.differs[l.name]; want != "" {
 		k.want = want
@@ -478,13 +488,14 @@ func (b *badCases) tryFailing(l leaf, f failing, ids *strings.Replacer) {
 // trySignals interrupts a command while it waits for its server.
 func (b *badCases) trySignals(t *testing.T, l leaf, ids *strings.Replacer) {
 	for i, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		if i == 1 && len(l.name)%3 != 0 {
+		alone := slices.Contains([]string{"ls", "serve", "demo fanout"}, l.name)
+		if i == 1 && !alone && (len(l.name)%3 != 0 || !size.Long()) {
 			continue
 		}
 		asked := make(chan struct{})
 		k := badCase{claim: fmt.Sprint("the signal ", signal), code: app.ExitInterrupted, want: "curfew: interrupted", out: "none", waits: true}
 		k.args = l.words(ids, "--redis", "redis://"+silent(t, func() { close(asked) }))
-		k.signal, k.when = signal, asked
+		k.alone, k.signal, k.when = alone, signal, asked
 		if l.daemon {
 			k.code, k.want, k.log = 0, "", true
 		}
@@ -512,6 +523,10 @@ func TestEveryCommandWorks(t *testing.T) {
 	} {
 		var all []badCase
 		for i, l := range leaves(t) {
+			// TestEveryCommandOnTheServerOfDev runs all of them on the embedded server.
+			if on.claim == "the embedded server" && !size.Drawn(l.name, 4) {
+				continue
+			}
 			if l.slow || l.reports || on.full && (l.stores || l.name == "namespace create") {
 				continue
 			}
@@ -519,11 +534,13 @@ func TestEveryCommandWorks(t *testing.T) {
 				continue
 			}
 			name := redistest.Namespace(t)
-			k := badCase{claim: on.claim, out: "any", process: process{gone: (i%2 == 0) == (on.claim == "a real Redis")}}
-			k.args = strings.Fields(l.name)
+			k := badCase{claim: on.claim, out: "any", invocation: invocation{gone: (i%2 == 0) == (on.claim == "a real Redis"), alone: i%10 < 2 && on.claim == "a real Redis"}}
 			if l.connects() {
-				k.args = l.words(fillNamespace(t, on.rdb, name), "--redis", on.url)
-				k.env = []string{"CURFEW_NAMESPACE=" + name}
+				flags := []string{"--redis", on.url}
+				if app.HasFlag(l.command, "namespace") {
+					flags = append(flags, "--namespace", name)
+				}
+				k.args = l.words(fillNamespace(t, on.rdb, name), flags...)
 			} else {
 				k.args = l.words(strings.NewReplacer("DEFINITIONFILE", definitionFile))
 			}
@@ -537,5 +554,5 @@ func TestEveryCommandWorks(t *testing.T) {
 			b.try(k)
 		}
 	}
-	b.wait(100)
+	b.wait(80)
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/await"
@@ -29,15 +30,15 @@ func TestEveryCommandOnTheServerOfDev(t *testing.T) {
 		args, want string // want: in stdout, or in stderr if the command fails
 		keep       string
 	}{
-		{0, "enqueue render {} --timeout 1m", "0-", "ID"},
-		{0, "enqueue render {} --timeout 1m", "0-", "OTHER"},
+		{0, "enqueue render {} --timeout 50m", "0-", "ID"},
+		{0, "enqueue render {} --timeout 50m", "0-", "OTHER"},
 		{124, "enqueue render {} --timeout 50ms --wait", "Task exceeded deadline", ""},
 		{0, "get $ID", "render  in queue default  PENDING", ""},
 		{0, "ls", "render", ""},
 		{0, "ls --timed-out", "render", ""},
 		{0, "explain $ID", "is PENDING", ""},
 		{0, "events", "task_timed_out", ""},
-		{0, "deadlines", "2 deadlines within 1m", ""},
+		{0, "deadlines", "2 deadlines within 1h", ""},
 		{0, "deadlines --overdue", "", ""},
 		{0, "top", "curfew top", ""},
 		{0, "queue ls", "default", ""},
@@ -76,30 +77,26 @@ func TestEveryCommandOnTheServerOfDev(t *testing.T) {
 		{0, "flow runs publish", "$FLOW", ""},
 		{app.ExitUsage, "flow resume $FLOW render", "render", ""},
 		{0, "flow cancel $FLOW", "cancelled", ""},
-		{0, "demo fanout --timeout 300ms", "The scene kept its promises", ""},
+		{0, "demo fanout --timeout 1s", "The scene kept its promises", ""},
 	} {
 		for name, value := range said {
 			row.args, row.want = strings.ReplaceAll(row.args, "$"+name, value), strings.ReplaceAll(row.want, "$"+name, value)
 		}
-		try := func() error {
+		inTime(t, func(time.Duration) error { // doctor warns of calls that a busy machine makes slow, and a scene can be late
 			code, out, errs := curfew(t, append(strings.Fields(row.args), "--redis", url)...)
 			text := out
 			if row.code != 0 {
 				text = errs
 			}
 			if code != row.code || !strings.Contains(text, row.want) {
-				return fmt.Errorf("curfew %s: exit %d, stdout %q, stderr %q; want exit %d and %q", row.args, code, out, errs, row.code, row.want)
+				return lateIf(slowCalls.MatchString(out) || promises.MatchString(errs),
+					fmt.Errorf("curfew %s: exit %d, stdout %q, stderr %q; want exit %d and %q", row.args, code, out, errs, row.code, row.want))
 			}
 			if row.keep != "" {
 				said[row.keep] = strings.TrimSpace(out)
 			}
 			return nil
-		}
-		if strings.HasPrefix(row.args, "demo") || strings.HasPrefix(row.args, "doctor") { // doctor warns of calls that a busy machine makes slow
-			oneInTime(t, try)
-		} else if err := try(); err != nil {
-			t.Error(err)
-		}
+		})
 	}
 	// Those that run until they are interrupted.
 	for args, want := range map[string]string{"events -f": "task_enqueued", "reap --namespace curfew": "The reaper runs", "dev --demo -o text": "woke +agent"} {

@@ -67,8 +67,8 @@ const wokeLine = `  woke +agent +\S+ +was due no later than \d\d:\d\d:\d\d\.\d\d
 
 func TestDevShowsATimeoutAndAWakeUpOnBothServers(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	for _, args := range []string{"--port 0", "--redis redis://" + server.Addr} {
+	_, url := database(t)
+	for _, args := range []string{"--port 0", "--redis " + url} {
 		t.Run(strings.Fields(args)[0], func(t *testing.T) {
 			t.Parallel()
 			r := start(t, "dev --demo --timeout 300ms -o text "+args)
@@ -139,9 +139,9 @@ func TestDevWithoutATerminal(t *testing.T) {
 // The demo would take the tasks of others: it does not run in a namespace that the user names, unless he asks for it.
 func TestDevHasNoWorkersInANamedNamespace(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
-	r := start(t, "dev -o text --namespace shop --redis redis://"+server.Addr)
+	rdb, url := database(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
+	r := start(t, "dev -o text --namespace shop --redis "+url)
 	r.until(t, "No worker runs here")
 	r.until(t, "This namespace has --events terminal: not everything that happens is shown. Change it with `curfew namespace set`")
 	if workers, err := inspect.Workers(t.Context(), q); err != nil || len(workers) > 0 {
@@ -219,11 +219,11 @@ func TestDevEndsWithTheReaderOfItsOutput(t *testing.T) {
 
 func TestDevCreatesANamespaceOnlyIfItIsAsked(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	r := start(t, "dev --namespace shop --create --redis redis://"+server.Addr)
+	_, url := database(t)
+	r := start(t, "dev --namespace shop --create --redis "+url)
 	r.until(t, `"namespace":"shop"`)
 	r.end(t)
-	r = start(t, "dev --namespace shop --redis redis://"+server.Addr)
+	r = start(t, "dev --namespace shop --redis "+url)
 	r.until(t, `"namespace":"shop"`)
 	r.end(t)
 }
@@ -231,8 +231,8 @@ func TestDevCreatesANamespaceOnlyIfItIsAsked(t *testing.T) {
 // Two run beside each other on one server: the first shows the tasks of the second too, and each agent wakes once.
 func TestTwoDevsOnOneServer(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	args := "dev --demo --timeout 100ms -o text --redis redis://" + server.Addr
+	rdb, url := database(t)
+	args := "dev --demo --timeout 100ms -o text --redis " + url
 	one := start(t, args)
 	one.until(t, `completed +agent`)
 	two := start(t, args)
@@ -244,7 +244,7 @@ func TestTwoDevsOnOneServer(t *testing.T) {
 			t.Errorf("%d agents woke and %d tasks timed out, want %d and %d:\n%s", woke, late, n, n, r.out.String())
 		}
 	}
-	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "demo"})
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "demo"})
 	if found, err := inspect.Audit(t.Context(), q); err != nil || len(found) > 0 {
 		t.Errorf("Audit = %v, %v", found, err)
 	}

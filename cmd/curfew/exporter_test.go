@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -52,11 +53,18 @@ func TestWorkExportsItsHandlers(t *testing.T) {
 		_, text := scraped(t, address, "/metrics")
 		return strings.Contains(text, `shop_worker_slots{namespace="`+s.q.Namespace()+`"} 3`) && strings.Contains(text, `shop_worker_stray{namespace="`+s.q.Namespace()+`"} 0`)
 	})
-	s.enqueue(queue.Task{Timeout: 300 * time.Millisecond})
-	s.pid("pid")
+	inTime(t, func(slower time.Duration) error {
+		id := s.enqueue(queue.Task{Timeout: slower * 300 * time.Millisecond})
+		await.Until(t, "the task has timed out", func() bool { return s.record(id).Status == queue.Failed })
+		if _, err := os.Stat(filepath.Join(s.folder, "pid")); err != nil {
+			return lateError{fmt.Errorf("the task timed out before its command ran: %v", err)}
+		}
+		return nil
+	})
+	stray := regexp.MustCompile(`shop_worker_stray{namespace="` + s.q.Namespace() + `"} [1-9]`)
 	await.Until(t, "a handler is stray", func() bool {
 		_, text := scraped(t, address, "/metrics")
-		return strings.Contains(text, `shop_worker_stray{namespace="`+s.q.Namespace()+`"} 1`)
+		return stray.MatchString(text)
 	})
 	_, text := scraped(t, address, "/metrics")
 	for _, want := range []string{"shop_worker_attempts_started_total{", "shop_reaper_batches_total{", `shop_script_duration_seconds_count{`, "shop_clock_offset_seconds{", "shop_build_info{", "go_goroutines "} {
@@ -101,9 +109,9 @@ func TestWorkExportsItsHandlers(t *testing.T) {
 // A reaper exports its sweeps, and says that it runs also before Redis is there.
 func TestReapExportsItsSweeps(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	queuetest.Open(t, server.Client(t), queue.Config{})
-	errs, stop := startReap(t, "--fallback 50ms --metrics-listen 127.0.0.1:0 --redis redis://"+server.Addr)
+	rdb, url := database(t)
+	queuetest.Open(t, rdb, queue.Config{})
+	errs, stop := startReap(t, "--fallback 50ms --metrics-listen 127.0.0.1:0 --redis "+url)
 	address := exported(t, errs)
 	sweeps := regexp.MustCompile(`\ncurfew_reaper_batches_total{namespace="curfew"} ([0-9]+)\n`)
 	before := ""
@@ -173,7 +181,7 @@ func TestSilentClientsDoNotStopScrapes(t *testing.T) {
 // What is wrong with the address is said before a task is taken, and nothing is created.
 func TestABadAddressForMetricsIsRefused(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	rdb, url := database(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +197,7 @@ func TestABadAddressForMetricsIsRefused(t *testing.T) {
 		{"--metrics-prefix=shop_", "--metrics-prefix needs --metrics-listen"},
 	} {
 		for _, command := range []string{"reap --create", "work --create --kind k"} {
-			args := strings.Fields(command + " --redis redis://" + server.Addr + " " + row.flag)
+			args := strings.Fields(command + " --redis " + url + " " + row.flag)
 			if strings.HasPrefix(command, "work") {
 				args = append(args, "--", "true")
 			}
@@ -198,7 +206,7 @@ func TestABadAddressForMetricsIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if n := server.Client(t).DBSize(t.Context()).Val(); n != 0 {
+	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("refused commands have written %d keys", n)
 	}
 }

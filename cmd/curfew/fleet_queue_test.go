@@ -257,7 +257,8 @@ func manyQueues(t *testing.T, q *queue.Queue, n int) {
 	}
 }
 
-// urlOf returns the URL of the server of a client.
+// urlOf returns the URL of the database of a client.
 func urlOf(rdb redis.UniversalClient) string {
-	return "redis://" + rdb.(*redis.Client).Options().Addr
+	options := rdb.(*redis.Client).Options()
+	return fmt.Sprintf("redis://%s/%d", options.Addr, options.DB)
 }

@@ -130,7 +130,6 @@ func TestOutputsAreThoseOfTestdata(t *testing.T) {
 // goldenOutputs compares what commands print of the namespace shop with their files.
 func goldenOutputs(t *testing.T, url string, reads []struct{ file, args string }) {
 	t.Helper()
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	for _, row := range reads {
 		words := strings.Fields(row.args)
 		command := commandOf(words)
@@ -178,7 +177,6 @@ func goldenOutputs(t *testing.T, url string, reads []struct{ file, args string }
 
 // Each file of testdata/help is the help of a command.
 func TestHelpsAreThoseOfTestdata(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	n := 0
 	var walk func(above []string, commands []*cli.Command)
 	walk = func(above []string, commands []*cli.Command) {

@@ -9,13 +9,12 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // A command that has done all when the signal comes is not interrupted. The signal comes between the last call and its reply.
 func TestAFinishedCommandIsNotInterrupted(t *testing.T) {
-	server := redistest.Start(t)
+	rdb, url := database(t)
 	for name, row := range map[string]struct {
 		args, stdin string
 		last        string // a word of the last call
@@ -27,11 +26,11 @@ func TestAFinishedCommandIsNotInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: name})
+			q := queuetest.Open(t, rdb, queue.Config{Namespace: name})
 			for range 2 {
 				queuetest.Enqueue(t, q, queue.Task{Queue: "mail"})
 			}
-			proxy := faultproxy.Start(t, server.Addr)
+			proxy := faultproxy.Start(t, rdb.Options().Addr)
 			held := proxy.Hold(func(args [][]byte) bool {
 				if name == "remove" {
 					return len(args) == 2 && strings.EqualFold(string(args[0]), "unlink") && string(args[1]) == row.last
@@ -46,7 +45,7 @@ func TestAFinishedCommandIsNotInterrupted(t *testing.T) {
 				if name != "remove" {
 					words = append(words, "--namespace", name)
 				}
-				ended <- runWith(ctx, append(words, "--redis", "redis://"+proxy.Addr), strings.NewReader(row.stdin), &out, &errs)
+				ended <- runWith(ctx, append(words, "--redis", strings.Replace(url, rdb.Options().Addr, proxy.Addr, 1)), strings.NewReader(row.stdin), &out, &errs)
 			}()
 			held.Await(t)
 			interrupt()

@@ -16,14 +16,14 @@ import (
 )
 
 func TestNamespacesAreCreatedAndListed(t *testing.T) {
-	server := redistest.Start(t)
-	url := " --redis redis://" + server.Addr
+	rdb, url := database(t)
+	url = " --redis " + url
 	expect(t, 0, "0 namespaces; looked at all 0 keys on 1 master", "namespace ls"+url)
 	expect(t, 0, "shop  created: 2 partitions, events all, 9 MiB of events a partition, figures off", "namespace create shop --partitions 2 --events all --event-mib 9 --figures off"+url)
 	expect(t, 0, "shop  exists: 2 partitions", "namespace create shop --partitions 2"+url)
 	expect(t, app.ExitFailed, "the namespace shop exists with other settings, and nothing was changed: partitions: it has 2, not 4; events: it has all, not none", "namespace create shop --partitions 4 --events none"+url)
 	expect(t, 0, "b  created: 1 partition, events terminal, 64 MiB of events a partition, figures on", "namespace create b"+url)
-	queuetest.Enqueue(t, queuetest.Open(t, server.Client(t), queue.Config{Namespace: "b"}), queue.Task{})
+	queuetest.Enqueue(t, queuetest.Open(t, rdb, queue.Config{Namespace: "b"}), queue.Task{})
 
 	out := expect(t, 0, "2 namespaces; looked at all ", "namespace ls"+url)
 	lines := strings.Split(out, "\n")
@@ -46,13 +46,13 @@ func TestNamespacesAreCreatedAndListed(t *testing.T) {
 
 // A list that does not look at all keys says how far it looked.
 func TestAListSaysHowFarItLooked(t *testing.T) {
-	server := redistest.Start(t)
+	rdb, url := database(t)
+	url = " --redis " + url
 	args := []any{}
 	for i := range 10_000 {
 		args = append(args, fmt.Sprint("k", i), i)
 	}
-	server.Client(t).MSet(t.Context(), args...)
-	url := " --redis redis://" + server.Addr
+	rdb.MSet(t.Context(), args...)
 	expect(t, 0, "0 namespaces so far; looked at about 2,000 of 10,000 keys: --keys 0 looks at all", "namespace ls --keys 2000"+url)
 	if lines := jsonLines(t, expect(t, 0, "", "namespace ls --keys 2000 -o json"+url)); lines[0]["complete"] != false || lines[0]["looked_at_keys"] != 2000.0 {
 		t.Errorf("%v", lines)
@@ -60,8 +60,8 @@ func TestAListSaysHowFarItLooked(t *testing.T) {
 }
 
 func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
-	server := redistest.Start(t)
-	rdb, url := server.Client(t), " --redis redis://"+server.Addr
+	rdb, url := database(t)
+	url = " --redis " + url
 	rdb.Set(t.Context(), "other", "x", 0)
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
 	for range 3 {
@@ -110,8 +110,8 @@ func TestANamespaceIsCreatedOnTheEmbeddedServer(t *testing.T) {
 }
 
 func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {
-	server := redistest.Start(t)
-	rdb, url := server.Client(t), " --redis redis://"+server.Addr
+	rdb, url := database(t)
+	url = " --redis " + url
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
 	(&queuetest.Taker{Q: q, Worker: "w1"}).Take(t, queuetest.Enqueue(t, q, queue.Task{}).ID, "default")
 	for _, args := range []string{"", " --yes"} {
@@ -132,8 +132,8 @@ func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {
 
 // A signal ends the command soon. The next one finishes it, and until then nobody uses the rest.
 func TestAnInterruptedRemovalIsFinished(t *testing.T) {
-	server := redistest.Start(t)
-	rdb, url := server.Client(t), " --redis redis://"+server.Addr
+	rdb, url := database(t)
+	url = " --redis " + url
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
 	for range 3 {
 		pipe := rdb.Pipeline()

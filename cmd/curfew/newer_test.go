@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -15,14 +12,13 @@ import (
 
 // No command works on a namespace that a newer release has upgraded. Each says so, and changes nothing.
 func TestNoCommandWorksOnANewerVersion(t *testing.T) {
-	server := redistest.Start(t)
-	rdb := server.Client(t)
+	rdb, url := database(t)
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
 	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 	if err := rdb.HSet(t.Context(), q.Root(0), "version", "3").Err(); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("CURFEW_REDIS_URL", "redis://"+server.Addr)
+	t.Setenv("CURFEW_REDIS_URL", url)
 	t.Setenv("CURFEW_NAMESPACE", "shop")
 	before := redistest.Dump(t, rdb, "")
 	for _, args := range []string{
@@ -32,16 +28,14 @@ func TestNoCommandWorksOnANewerVersion(t *testing.T) {
 		"kind ls", "kind get k", "kind set k --timeout 1m", "worker ls", "worker get w", "worker drain w", "agent ls", "agent get ID", "top --once", "fsck",
 		"work --kind k -- true", "reap",
 	} {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("it did not end by itself"))
 		var out, errs strings.Builder
 		words := append([]string{"curfew"}, strings.Fields(strings.ReplaceAll(args, "ID", id))...)
-		code := run(ctx, words, &out, &errs)
-		cancel()
+		code := run(t.Context(), words, &out, &errs)
 		if code != app.ExitFailed || out.String() != "" || !strings.Contains(errs.String(), "the namespace has a newer version: upgrade this program") {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, &out, &errs)
 		}
 	}
-	url := " --redis redis://" + server.Addr
+	url = " --redis " + url
 	expect(t, app.ExitFailed, "docs/how-to/upgrade.md", "doctor --namespace shop"+url)
 	expect(t, app.ExitFailed, "its records have version 3", "namespace create shop"+url)
 	expect(t, 0, "this program does not know that version", "namespace ls"+url)

@@ -51,9 +51,9 @@ func ends(t *testing.T, q *queue.Queue, id string) {
 }
 
 func TestReapEndsWhatIsLateUntilItIsInterrupted(t *testing.T) {
-	server := redistest.Start(t)
-	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop", Partitions: 2})
-	errs, stop := startReap(t, "--namespace shop --fallback 200ms --batch 7 --name night --redis redis://"+server.Addr)
+	rdb, url := database(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
+	errs, stop := startReap(t, "--namespace shop --fallback 200ms --batch 7 --name night --redis "+url)
 	errs.await(t, `msg="The reaper runs" namespace=shop partitions=2 fallback=200ms`)
 	for range 4 {
 		id := queuetest.Enqueue(t, q, queue.Task{Timeout: 20 * time.Millisecond}).ID
@@ -106,9 +106,9 @@ func TestReapWaitsForItsServer(t *testing.T) {
 
 // Two reapers run at once. One of them ends, and the other continues.
 func TestTwoReapTogether(t *testing.T) {
-	server := redistest.Start(t)
-	q := queuetest.Open(t, server.Client(t), queue.Config{})
-	url := " --fallback 50ms --redis redis://" + server.Addr
+	rdb, url := database(t)
+	q := queuetest.Open(t, rdb, queue.Config{})
+	url = " --fallback 50ms --redis " + url
 	first, stop := startReap(t, "--name first"+url)
 	first.await(t, "The reaper runs")
 	await.Until(t, "the first has the turn", func() bool {

@@ -20,8 +20,6 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-func init() { app.QuietClient() } // as main does: it would log each connection to a server that was stopped
-
 // typing runs the command with an input.
 func typing(t *testing.T, input, args string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -42,7 +40,7 @@ func expect(t *testing.T, code int, want, args string) (out string) {
 
 // Flags may stand before and after arguments, and have the same effect.
 func TestFlagsMayFollowArguments(t *testing.T) {
-	url := "redis://" + redistest.Start(t).Addr
+	_, url := database(t)
 	for i, args := range []string{
 		"--redis URL --partitions 2 --output json NAME", "NAME --redis URL --partitions 2 --output json", "--redis URL NAME --partitions=2 -o json",
 		"--redis URL -o=json --partitions 2 -- NAME",
@@ -185,7 +183,9 @@ func TestTheRightsOfOperatorsAreThoseOfTheDocument(t *testing.T) {
 	for i, list := range commands {
 		for _, without := range append(strings.Fields(rules[i][1]), "") {
 			admin.FlushAll(t.Context())
-			admin.FunctionFlush(t.Context())
+			if i == 0 {
+				admin.FunctionFlush(t.Context())
+			}
 			queuetest.Enqueue(t, queuetest.Open(t, admin, queue.Config{Namespace: "shop"}), queue.Task{})
 			if i == 0 {
 				admin.FunctionLoadReplace(t.Context(), older)

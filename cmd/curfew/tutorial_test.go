@@ -18,13 +18,15 @@ import (
 
 // tutorial plays the blocks of a page as a reader does.
 type tutorial struct {
-	t       *testing.T
-	address string            // of the Redis that curfew dev has started
-	program string            // the newest program of the page
-	folder  string            // what the page told to run; a program runs once
-	running *stages.Logs      // the output of the program that was started last
-	read    int               // how many lines of that have been compared
-	ids     map[string]string // real ids by those of the page
+	t        *testing.T
+	programs string            // a binary with the programs of all pages
+	slower   int               // a second of a program of the page takes as many
+	address  string            // of the Redis that curfew dev has started
+	folder   string            // what the page told to run; a program runs once
+	running  *stages.Logs      // the output of the program that was started last
+	read     int               // how many lines of that have been compared
+	missed   bool              // the reader was too late for what a command of the page shows
+	ids      map[string]string // real ids by those of the page
 }
 
 // tutorialServer is the server that the pages tell to start.
@@ -32,27 +34,101 @@ const tutorialServer = "127.0.0.1:7421"
 
 func TestTheTutorialsRun(t *testing.T) {
 	t.Parallel()
+	var all []pages.Page
 	for _, name := range []string{"first-deadline", "first-agent"} {
-		t.Run(name, func(t *testing.T) {
+		page, err := pages.Read("../..", "docs/tutorial/"+name+".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page)
+	}
+	programs := buildPrograms(t, all)
+	for _, page := range all {
+		t.Run(strings.TrimSuffix(filepath.Base(page.Path), ".md"), func(t *testing.T) {
 			t.Parallel()
-			page, err := pages.Read("../..", "docs/tutorial/"+name+".md")
-			if err != nil {
-				t.Fatal(err)
-			}
-			reader := &tutorial{t: t, ids: map[string]string{}}
-			for _, block := range page.Blocks() {
-				switch block.Language {
-				case "go":
-					reader.program = block.Code
-				case "console":
-					reader.play(block.Code)
+			// A reader has some seconds for what a command shows. If the machine is too busy for them, all takes four times as long.
+			for slower := 1; slower <= 64; slower *= 4 {
+				reader := &tutorial{t: t, programs: programs, slower: slower, ids: map[string]string{}}
+				for _, block := range page.Blocks() {
+					if block.Language == "console" && !reader.missed {
+						reader.play(block.Code)
+					}
+				}
+				if reader.folder == "" {
+					t.Error("the page runs no program")
+				}
+				if !reader.missed {
+					return
 				}
 			}
-			if reader.folder == "" {
-				t.Error("the page runs no program")
-			}
+			t.Error("the reader was too late each time")
 		})
 	}
+}
+
+// programsOf returns the programs of a page by the folders in which it runs them.
+func programsOf(page pages.Page) map[string]string {
+	programs := map[string]string{}
+	newest := ""
+	for _, block := range page.Blocks() {
+		if block.Language == "go" {
+			newest = block.Code
+		}
+		for _, words := range block.Commands() {
+			if folder, runs := strings.CutPrefix(strings.Join(words, " "), "go run ./"); runs && !strings.Contains(folder, "/") {
+				programs[folder] = newest
+			}
+		}
+	}
+	return programs
+}
+
+// buildPrograms builds one binary with the programs of all pages, because linking each takes longer than its test. The argument of the
+// binary is the folder of a program. Each program is a package, in which a second takes CURFEW_TEST_SECOND.
+func buildPrograms(t *testing.T, all []pages.Page) (binary string) {
+	t.Helper()
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	overlay := map[string]string{}
+	write := func(path, code string) {
+		file := filepath.Join(temp, fmt.Sprint(len(overlay), ".go"))
+		overlay[filepath.Join(top, "programs-of-the-pages", path)] = file
+		if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	imports, calls := "", ""
+	for _, page := range all {
+		for folder, code := range programsOf(page) {
+			code = strings.NewReplacer("package main\n", "package "+folder+"\n", "func main()", "func Main()", "time.Second", "second", "time.Minute", "60*second").Replace(code)
+			write(folder+"/main.go", code+"\nvar _ time.Duration\n")
+			write(folder+"/second.go", "package "+folder+`
+import ("os"; "time")
+var second, _ = time.ParseDuration(os.Getenv("CURFEW_TEST_SECOND"))
+`)
+			imports += fmt.Sprintf("import %q\n", "github.com/curfew-dev/curfew/programs-of-the-pages/"+folder)
+			calls += fmt.Sprintf("case %q: %s.Main()\n", folder, folder)
+		}
+	}
+	write("main.go", "package main\nimport \"os\"\n"+imports+"func main() {\nswitch os.Args[1] {\n"+calls+"}\n}\n")
+	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(temp, "overlay.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary = filepath.Join(temp, "programs")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-overlay", list, "-o", binary, "./programs-of-the-pages")
+	build.Dir = top
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
 }
 
 // play runs the commands of a block, and compares what they print with what stands behind them. Output before the first
@@ -64,7 +140,9 @@ func (r *tutorial) play(code string) {
 	}
 	for _, part := range parts[1:] {
 		command, output, _ := strings.Cut(part, "\n")
-		r.run(command, strings.TrimSpace(output))
+		if r.run(command, strings.TrimSpace(output)); r.missed {
+			return
+		}
 	}
 }
 
@@ -104,7 +182,11 @@ func (r *tutorial) run(command, output string) {
 			}
 		}()
 		if words[1] == "explain" { // the state that follows what the program has printed may not be written yet
-			await.Until(r.t, "curfew explain prints what the page says", look)
+			await.Until(r.t, "curfew explain prints what the page says", func() bool {
+				same = look()
+				r.missed = !same && len(r.printed()) > r.read // the program has gone on
+				return same || r.missed
+			})
 			same = true
 		} else {
 			same = look()
@@ -114,37 +196,26 @@ func (r *tutorial) run(command, output string) {
 	}
 }
 
-// start builds the newest program of the page as if it lay in this folder of the repository, and starts it.
+// start starts the program of a folder.
 func (r *tutorial) start(folder string) {
 	r.t.Helper()
-	temp := r.t.TempDir()
-	file, overlay, binary := filepath.Join(temp, "main.go"), filepath.Join(temp, "overlay.json"), filepath.Join(temp, "program")
-	virtual, err := filepath.Abs(filepath.Join("../..", folder, "main.go"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{virtual: file}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for name, content := range map[string]string{file: r.program, overlay: string(text)} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", binary, folder)
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		r.t.Fatalf("%v\n%s", err, out)
-	}
 	r.folder, r.running, r.read = folder, &stages.Logs{}, 0
-	cmd := exec.Command(binary)
-	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.address)
+	cmd := exec.Command(r.programs, strings.TrimPrefix(folder, "./"))
+	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.address, fmt.Sprintf("CURFEW_TEST_SECOND=%ds", r.slower))
 	cmd.Stdout, cmd.Stderr = r.running, r.running
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
+	spawn(r.t, cmd)
+}
+
+// printed returns the lines that the program has printed.
+func (r *tutorial) printed() []string {
+	if r.running == nil {
+		return nil
 	}
-	r.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	text := strings.TrimRight(logged.ReplaceAllString(r.running.String(), ""), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
 }
 
 // expect waits until the program has printed these lines after those that were expected before.
@@ -153,9 +224,8 @@ func (r *tutorial) expect(output string) {
 	want := strings.Split(output, "\n")
 	var got []string
 	await.Until(r.t, fmt.Sprintf("the output of %s", r.folder), func() bool {
-		printed := logged.ReplaceAllString(r.running.String(), "")
-		got = strings.Split(strings.TrimRight(printed, "\n"), "\n")[r.read:]
-		return len(got) >= len(want) && printed != ""
+		got = r.printed()[r.read:]
+		return len(got) >= len(want)
 	})
 	if got = got[:len(want)]; !r.same(output, strings.Join(got, "\n")) {
 		r.t.Errorf("%s printed\n%s\nwant\n%s", r.folder, strings.Join(got, "\n"), output)
@@ -167,7 +237,7 @@ var (
 	// Whoever ends a task logs it: the server of the page, or a command or program that came first.
 	logged   = regexp.MustCompile(`(?m)^(?:time=\S+ level=INFO msg="Task timed out"|[\d/]+ [\d:]+ INFO Task timed out) .*\n`)
 	idInPage = regexp.MustCompile(`\b\d-[0-9A-HJKMNP-TV-Z]{18}\b`)
-	varies   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d+(?:\.\d+)?m?s\b`) // instants and spans
+	varies   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\b(?:\d+[hm])*\d+(?:\.\d+)?m?s\b|\b(?:\d+[hm])+ left\b`) // instants and spans
 )
 
 // same compares what a page says with what was printed. Ids, instants, spans and line breaks can differ. It notes the real ids.

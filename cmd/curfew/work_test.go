@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,9 +25,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
-
-// commandVariable makes this test binary the command curfew.
-const commandVariable = "CURFEW_TEST_COMMAND"
 
 // deafVariable makes this test binary a command that does not end when it is interrupted.
 const deafVariable = "CURFEW_TEST_DEAF"
@@ -45,8 +44,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandVariable) != "" {
 		main()
 	}
+	// No test reads the settings of the user.
+	for _, name := range slices.Concat(app.RedisVariables, app.NamespaceVariables, []string{"CURFEW_CONFIG"}) {
+		os.Unsetenv(name)
+	}
+	settings, err := os.MkdirTemp("", "curfew-settings")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CONFIG_HOME", settings)
+	os.Setenv(commandVariable, "1") // a command that runs in this process may start its program again
+	app.QuietClient()               // as Main does
+	debug.SetGCPercent(400)         // thousands of commands leave garbage here
 	redistest.Main(m)
-	removeBuilt()
+	os.RemoveAll(settings)
 }
 
 // workStage is a namespace for processes that run `curfew work`.
@@ -215,14 +226,14 @@ func TestWorkRunsCommandsAndCallsURLs(t *testing.T) {
 func TestAKilledWorkerLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	s := newWorkStage(t)
-	p := s.start("--kind", "k", "--lease", "1s", "--grace", "1h", "--", "/bin/sh", "-c", stubborn)
+	p := s.start("--kind", "k", "--lease", "4s", "--grace", "1h", "--", "/bin/sh", "-c", stubborn)
 	id := s.enqueue(queue.Task{})
 	command, child := s.pid("pid"), s.pid("child")
 	syscall.Kill(-p.Process.Pid, syscall.SIGKILL) // with all that a terminal or a supervisor takes for the worker
 	await.Receive(t, p.ended, "the end of the worker")
 	s.gone("the command", command)
 	s.gone("its child", child)
-	s.start("--kind", "k", "--lease", "1s", "--", "/bin/sh", "-c", "echo other $CURFEW_EPOCH $CURFEW_ATTEMPT")
+	s.start("--kind", "k", "--", "/bin/sh", "-c", "echo other $CURFEW_EPOCH $CURFEW_ATTEMPT")
 	if got := s.result(id); got != "other 2 1\n" {
 		t.Errorf("the result is %q, want that of the other worker, and no retry spent", got)
 	}
@@ -240,7 +251,7 @@ func TestACommandEndsWhenItsLeaseIsLost(t *testing.T) {
 	id := s.enqueue(queue.Task{})
 	command, child := s.pid("pid"), s.pid("child")
 	first.Process.Signal(syscall.SIGSTOP)
-	s.start("--kind", "k", "--lease", "1s", "--", "/bin/sh", "-c", "echo other")
+	s.start("--kind", "k", "--", "/bin/sh", "-c", "echo other")
 	if got := s.result(id); got != "other\n" {
 		t.Errorf("the result is %q, want that of the other worker", got)
 	}

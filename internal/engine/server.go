@@ -131,11 +131,34 @@ func (e *Engine) reach(ctx context.Context) error {
 	}
 	if last == nil || timedOut(last) {
 		last = fmt.Errorf("no answer in %v", waitFor)
-		if err := e.otherProtocol(ctx, last); err != nil {
+		// go-redis dials several times before it returns the error, which can take longer than waitFor on a busy machine.
+		if err := e.dial(ctx); err != nil {
+			last = err
+		} else if err := e.otherProtocol(ctx, last); err != nil {
 			return err
 		}
 	}
 	return e.diagnose(last).explain(last)
+}
+
+// dial makes a connection to the server once. It returns an error if that is refused, and nil if it is not, if it takes longer than a
+// second, or if the client is one of a cluster, which has several addresses.
+func (e *Engine) dial(ctx context.Context) error {
+	rdb, single := e.rdb.(*redis.Client)
+	if !single {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	options := rdb.Options()
+	conn, err := options.Dialer(ctx, options.Network, options.Addr)
+	if err == nil {
+		conn.Close()
+	}
+	if timedOut(err) {
+		return nil
+	}
+	return err
 }
 
 // ReadInfo adds the names and values of the text of INFO to facts.

@@ -3,6 +3,7 @@ package structure
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"io/fs"
 	"path"
 	"slices"
@@ -74,14 +75,7 @@ func sleeps(fsys fs.FS) ([]string, error) {
 		if !s.test() {
 			continue
 		}
-		said := map[int]bool{}
-		for _, group := range s.file.Comments {
-			for _, comment := range group.List {
-				if why, ok := strings.CutPrefix(comment.Text, "// sleeps:"); ok && strings.TrimSpace(why) != "" {
-					said[s.line(group.End())] = true
-				}
-			}
-		}
+		said := s.reasons("// sleeps:")
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "Sleep" {
 				line := s.line(n.Pos())
@@ -93,6 +87,73 @@ func sleeps(fsys fs.FS) ([]string, error) {
 		})
 	}
 	return found, err
+}
+
+// realTime finds a test outside internal/timing that compares the time since an instant, or a variable with such a time, as
+// too long. A busy machine exceeds any limit. A comment "real time: why" on the line or the line above permits a
+// comparison that no busy machine can turn into a failure, such as one that ends a loop.
+func realTime(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		if !s.test() || strings.HasPrefix(s.name, "internal/timing/") {
+			continue
+		}
+		said := s.reasons("// real time:")
+		elapsed := map[string]bool{} // names of variables with a time since an instant
+		var isElapsed func(e ast.Expr) bool
+		isElapsed = func(e ast.Expr) bool {
+			is := false
+			ast.Inspect(e, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					name, ok := n.X.(*ast.Ident)
+					is = is || ok && name.Name == "time" && n.Sel.Name == "Since"
+				case *ast.Ident:
+					is = is || elapsed[n.Name]
+				case *ast.BinaryExpr:
+					if n.Op == token.QUO { // a rate: a busy machine makes it smaller
+						is = is || isElapsed(n.X)
+						return false
+					}
+				}
+				return !is
+			})
+			return is
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				clear(elapsed)
+			case *ast.AssignStmt:
+				for i, to := range n.Lhs {
+					if name, ok := to.(*ast.Ident); ok && len(n.Rhs) == len(n.Lhs) {
+						elapsed[name.Name] = isElapsed(n.Rhs[i])
+					}
+				}
+			case *ast.BinaryExpr:
+				over := (n.Op == token.GTR || n.Op == token.GEQ) && isElapsed(n.X) || (n.Op == token.LSS || n.Op == token.LEQ) && isElapsed(n.Y)
+				if line := s.line(n.Pos()); over && !said[line] && !said[line-1] {
+					found = append(found, fmt.Sprintf("%s:%d: a test has a limit of real time: use a clock that the test sets, a count, or internal/timing, or give the reason in a comment \"// real time: why\"", s.name, line))
+				}
+			}
+			return true
+		})
+	}
+	return found, err
+}
+
+// reasons returns the lines with a comment that begins with a word and goes on.
+func (s source) reasons(word string) (lines map[int]bool) {
+	lines = map[int]bool{}
+	for _, group := range s.file.Comments {
+		for _, comment := range group.List {
+			if why, ok := strings.CutPrefix(comment.Text, word); ok && strings.TrimSpace(why) != "" {
+				lines[s.line(group.End())] = true
+			}
+		}
+	}
+	return lines
 }
 
 // changelog finds a CHANGELOG.md that is missing, or has no heading for unreleased changes.

@@ -116,6 +116,17 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{sleeps, "the reason of another sleep", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n\ttime.Sleep(1)\n}\n"), []string{":6"}},
 		{sleeps, "code outside of tests", files("a/a.go", "package a\n\nfunc f() { time.Sleep(1) }\n"), nil},
 
+		{realTime, "a limit of the time since", since("if time.Since(began) > time.Second { t.Error() }"), []string{"a/a_test.go:4: a test has a limit of real time"}},
+		{realTime, "a limit of a variable", since("if took := time.Since(began); err != nil || took >= most { t.Error() }"), []string{":4"}},
+		{realTime, "a limit that is turned round", since("took := time.Since(began) / 3\n\tif most < took { t.Error() }"), []string{":5"}},
+		{realTime, "a limit of a rate", since("rate := n / time.Since(began).Seconds()\n\tif rate > most { t.Error() }"), nil},
+		{realTime, "a limit of a part", since("took := time.Since(began)\n\teach := took / n\n\tif each > most { t.Error() }"), []string{":6"}},
+		{realTime, "a least time", since("if took := time.Since(began); took < least { t.Error() }"), nil},
+		{realTime, "a reason", since("// real time: it ends the loop\n\tif time.Since(began) > most { break }"), nil},
+		{realTime, "a variable of another function", files("a/a_test.go", "package a\n\nfunc f() { took := time.Since(x); print(took) }\n\nfunc g(took int) bool { return took > 1 }\n"), nil},
+		{realTime, "the package for it", files("internal/timing/a_test.go", "package a\n\nfunc f() bool { return time.Since(began) > 1 }\n"), nil},
+		{realTime, "code outside of tests", files("a/a.go", "package a\n\nfunc f() bool { return time.Since(began) > 1 }\n"), nil},
+
 		{terminalStatus, "a live status", lua(`task.status, task.worker = "RUNNING", name`), nil},
 		{terminalStatus, "a task that is created live", lua(`local d = {status = "PENDING", rich = true}`), nil},
 		{terminalStatus, "a task that does not exist", lua(`tasks[id] = {id = id, status = false}`), nil},
@@ -271,4 +282,9 @@ func TestLuaIsSplitIntoLexemes(t *testing.T) {
 	if tokens := lex("--[[\n\n]]x"); len(tokens) != 1 || tokens[0].line != 3 {
 		t.Errorf("lex = %v, want x in line 3", tokens)
 	}
+}
+
+// since returns a test with a function of these statements.
+func since(body string) fs.FS {
+	return files("a/a_test.go", "package a\n\nfunc f() {\n\t"+body+"\n}\n")
 }

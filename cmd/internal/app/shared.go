@@ -31,16 +31,40 @@ func Share(commands []*cli.Command) {
 		if command.Hidden || command.SkipFlagParsing {
 			continue
 		}
-		for _, f := range sharedFlags(command) {
-			if !HasFlag(command, f.Names()[0]) {
-				command.Flags = append(command.Flags, f)
+		own := map[string]bool{}
+		for _, f := range command.Flags {
+			names := namesOf(f)
+			known[names[0]] = true
+			for _, name := range names {
+				own[name] = true
 			}
 		}
-		for _, f := range command.Flags {
-			known[f.Names()[0]] = true
+		for _, f := range sharedFlags(command, own["redis"]) {
+			if name := namesOf(f)[0]; !own[name] {
+				command.Flags = append(command.Flags, f)
+				known[name] = true
+			}
 		}
 		command.Before = func(c *cli.Context) error { return applyShared(c, known) }
 	}
+}
+
+// namesOf returns the names of a flag as Names does, which cleans them with a regular expression: Share asks for those of all flags at each
+// start of the program.
+func namesOf(f cli.Flag) []string {
+	var name string
+	var aliases []string
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		name, aliases = f.Name, f.Aliases
+	case *cli.GenericFlag:
+		name, aliases = f.Name, f.Aliases
+	case *cli.StringFlag:
+		name, aliases = f.Name, f.Aliases
+	default:
+		return f.Names()
+	}
+	return append([]string{name}, aliases...)
 }
 
 // Runs reports whether a command does something itself: a Group only has subcommands.
@@ -64,7 +88,7 @@ func running(commands []*cli.Command) iter.Seq[*cli.Command] {
 	}
 }
 
-func sharedFlags(command *cli.Command) []cli.Flag {
+func sharedFlags(command *cli.Command, connects bool) []cli.Flag {
 	colour := ChoiceFlag("color", "auto", "auto, always or never; auto: on a terminal, unless NO_COLOR is set or TERM is dumb", "auto", "always", "never")
 	format := ChoiceFlag("log-format", "text", "text or json; the log goes to stderr", "text", "json")
 	colour.Category, format.Category = forAll, forAll
@@ -76,7 +100,7 @@ func sharedFlags(command *cli.Command) []cli.Flag {
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Category: forAll, Usage: "print ids where they can be printed, and no remarks"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: forAll, Usage: "log what is done, and where each setting is from"},
 	}
-	if HasFlag(command, "redis") && !slices.Contains(endless, command.Name) {
+	if connects && !slices.Contains(endless, command.Name) {
 		flags = append(flags, &cli.GenericFlag{Name: "request-timeout", Category: forAll, Value: newDuration(0), DefaultText: "30s for most calls",
 			Usage: "give up when Redis has not answered for so long"})
 	}
