@@ -159,6 +159,7 @@ func TestAStreamThatIsNotReadEnds(t *testing.T) {
 	}
 	sent, read := 0, 0
 	for start := time.Now(); len(s.server.waiting) == 2; {
+		// real time: only a hang exceeds this
 		if time.Since(start) > await.Patience {
 			t.Fatalf("the client is connected after %d events that it did not read", sent)
 		}

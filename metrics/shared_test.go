@@ -38,6 +38,7 @@ func TestTheNewestValueIsReturnedInTime(t *testing.T) {
 		for range 100 {
 			began := time.Now()
 			value, ok := s.newest(began.Add(time.Second))
+			// real time: the clock of the bubble
 			if took := time.Since(began); took > time.Second {
 				t.Fatalf("a call took %v, want at most 1s", took)
 			}

@@ -88,11 +88,7 @@ func TestKeysExpireWhileTheClockRuns(t *testing.T) {
 	if err := rdb.Set(t.Context(), "k", "v", 20*time.Millisecond).Err(); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	await.Until(t, "the key has expired", func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 })
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("a key that lives for 20 ms expired after %v", took)
-	}
 }
 
 func TestAPortIsTakenOnce(t *testing.T) {

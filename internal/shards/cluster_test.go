@@ -192,6 +192,7 @@ func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Ser
 		s.Log("not counted: the machine is too busy")
 		return false, ""
 	}
+	// real time: a kill on a busy machine is not counted
 	slow := promoted > backAfter-backAfterPromotion // the election of Redis was slow
 	if !slow && away > backAfter+noise || away > promoted+backAfterPromotion+hitMore+noise {
 		late = fmt.Sprintf("the partitions of the failed master were without service for %v, and the replica was promoted after %v", away, promoted)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
-	"github.com/curfew-dev/curfew/internal/size"
 	valueof "github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/stages"
 )
 
