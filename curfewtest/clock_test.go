@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -92,7 +93,7 @@ func TestARealWorkerRunsBesideTheStage(t *testing.T) {
 				t.Errorf("Run = %v", err)
 			}
 		}()
-		patience, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		patience, stop := context.WithTimeout(t.Context(), await.Limit(t))
 		defer stop()
 		if result, err := c.Queue.Result(patience, c.Enqueue(task("k")).ID); string(result) != "done" || err != nil {
 			t.Errorf("a ready task gave %q, %v, want done", result, err)

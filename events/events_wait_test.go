@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -26,18 +27,14 @@ func TestAWaitingReadReturnsANewEvent(t *testing.T) {
 		}
 		answered := make(chan answer, 1)
 		go func() {
-			b, err := events.Read(context.Background(), q, events.Newest, 10, time.Minute)
+			b, err := events.Read(context.Background(), q, events.Newest, 10, time.Hour)
 			answered <- answer{b, err}
 		}()
 		<-blocking
 		r := queuetest.Enqueue(t, q, queue.Task{Kind: "late"})
-		select {
-		case a := <-answered:
-			if a.error != nil || len(a.Events) != 1 || a.Events[0].TaskID != r.ID || a.Events[0].Kind != "task_enqueued" {
-				t.Errorf("the reader got %+v, %v, want task_enqueued of %s", a.Batch, a.error, r.ID)
-			}
-		case <-time.After(30 * time.Second):
-			t.Fatal("the reader still waits")
+		a := await.Receive(t, answered, "the reader returns")
+		if a.error != nil || len(a.Events) != 1 || a.Events[0].TaskID != r.ID || a.Events[0].Kind != "task_enqueued" {
+			t.Errorf("the reader got %+v, %v, want task_enqueued of %s", a.Batch, a.error, r.ID)
 		}
 		if !woken.Load() {
 			t.Error("no blocking read returned an event: the reader only polled")
@@ -82,16 +79,11 @@ func TestEventsOfAClusterAreReadAndWaitedFor(t *testing.T) {
 	}
 	answered := make(chan []events.Event)
 	go func() {
-		b, _ := events.Read(context.Background(), q, all.Next, 10, time.Minute)
+		b, _ := events.Read(context.Background(), q, all.Next, 10, time.Hour)
 		answered <- b.Events
 	}()
 	r := queuetest.Enqueue(t, q, queue.Task{})
-	select {
-	case events := <-answered:
-		if len(events) != 1 || events[0].TaskID != r.ID {
-			t.Errorf("the reader got %v, want an event of %s", events, r.ID)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the reader still waits")
+	if events := await.Receive(t, answered, "the reader returns"); len(events) != 1 || events[0].TaskID != r.ID {
+		t.Errorf("the reader got %v, want an event of %s", events, r.ID)
 	}
 }

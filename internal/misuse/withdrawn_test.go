@@ -171,7 +171,7 @@ func TestResultWithoutARight(t *testing.T) {
 			}
 			id := must[queue.Receipt](t)(whole.Enqueue(t.Context(), queue.Task{Kind: "k"})).ID
 			grant(t, admin, "producer", strings.Fields(row.before)...)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Limit(t))
 			defer cancel()
 			got := make(chan error, 1)
 			go func() { _, err := q.Result(ctx, id); got <- err }()
@@ -202,7 +202,7 @@ func TestRunWithoutARightReturns(t *testing.T) {
 		}
 		grant(t, admin, "worker", withdrawn)
 		for _, program := range programs {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Limit(t))
 			run := busy(q).Run
 			if program == "reaper" {
 				run = reaper.New(q, reaper.Config{}).Run
