@@ -52,7 +52,7 @@ var roles = map[string][]step{
 }
 
 // A call of a user that lacks a right fails with an error that says so, and is not half done: no
-// valid task is put aside, and a reaper that has the right ends everything. A usual run tries one right in four.
+// valid task is put aside, and a reaper that has the right ends everything. A usual run tries one right in six.
 func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
 	const share = 7 // one right in share is also tested with scripts
 	for role, steps := range roles {
@@ -61,7 +61,7 @@ func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
 			s, refused, scripts := newStage(t), 0, 0
 			rights := s.rights(t)
 			for i, r := range rights {
-				if !size.Drawn(role+" "+r.name, 4) {
+				if !size.Drawn(role+" "+r.name, 6) {
 					continue
 				}
 				refused += s.without(t, role, r, steps)
