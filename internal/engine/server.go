@@ -141,16 +141,19 @@ func (e *Engine) reach(ctx context.Context) error {
 	return e.diagnose(last).explain(last)
 }
 
-// dial makes a connection to the server once. It returns an error if that is refused, and nil if it is not, if it takes longer than a
-// second, or if the client is one of a cluster, which has several addresses.
+// dial makes a connection to the server once. It returns an error if that is refused, and nil if it is not, or if it takes longer than a
+// second. It returns nil for a client of a cluster, which has several addresses, and for one with TLS, whose dial ignores the context.
 func (e *Engine) dial(ctx context.Context) error {
 	rdb, single := e.rdb.(*redis.Client)
 	if !single {
 		return nil
 	}
+	options := rdb.Options()
+	if options.TLSConfig != nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	options := rdb.Options()
 	conn, err := options.Dialer(ctx, options.Network, options.Addr)
 	if err == nil {
 		conn.Close()
