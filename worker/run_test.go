@@ -46,7 +46,8 @@ func TestUnknownKind(t *testing.T) {
 	if n := s.logs.Count("kind has no handler"); n != 1 {
 		t.Errorf("%d warnings were logged, want 1 a minute", n)
 	}
-	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {
+	// The worker may hold it at this moment, before it gives it back again.
+	if r := s.record(id); r.Status != queue.Pending && r.Status != queue.Running || r.Retries != 0 {
 		t.Errorf("the task is %s after %d retries", r.Status, r.Retries)
 	}
 	await.Until(t, "its explanation says why it is given back", func() bool {
