@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/linked"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -19,11 +20,15 @@ import (
 
 // TestProgramsInGo builds the programs and the command once.
 func TestProgramsInGo(t *testing.T) {
-	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir, "./web", "./approval", "./fanout", "../cmd/curfew").CombinedOutput()
-	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	programs := map[string]string{}
+	for _, name := range []string{"web", "approval", "fanout"} {
+		code, err := os.ReadFile(name + "/main.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs[name] = string(code)
 	}
+	dir := linked.Build(t, "..", "cmd/curfew", programs)
 	for name, test := range map[string]func(*testing.T, string){
 		"the web service answers with the result or the deadline": theWebServiceAnswersWithTheResultOrTheDeadline,
 		"the web service ends with its workers":                   theWebServiceEndsWithItsWorkers,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/linked"
 	"github.com/curfew-dev/curfew/internal/pages"
 	"github.com/curfew-dev/curfew/internal/stages"
 )
@@ -19,7 +19,7 @@ import (
 // tutorial plays the blocks of a page as a reader does.
 type tutorial struct {
 	t        *testing.T
-	programs string            // a binary with the programs of all pages
+	programs string            // the folder of the programs of all pages
 	slower   int               // a second of a program of the page takes as many
 	address  string            // of the Redis that curfew dev has started
 	folder   string            // what the page told to run; a program runs once
@@ -42,7 +42,7 @@ func TestTheTutorialsRun(t *testing.T) {
 		}
 		all = append(all, page)
 	}
-	programs := buildPrograms(t, all)
+	programs := linked.Build(t, "../..", "", programsOf(all))
 	for _, page := range all {
 		t.Run(strings.TrimSuffix(filepath.Base(page.Path), ".md"), func(t *testing.T) {
 			t.Parallel()
@@ -66,69 +66,24 @@ func TestTheTutorialsRun(t *testing.T) {
 	}
 }
 
-// programsOf returns the programs of a page by the folders in which it runs them.
-func programsOf(page pages.Page) map[string]string {
+// programsOf returns the programs of pages by the folders in which they run them. A second of a program takes CURFEW_TEST_SECOND.
+func programsOf(all []pages.Page) map[string]string {
 	programs := map[string]string{}
-	newest := ""
-	for _, block := range page.Blocks() {
-		if block.Language == "go" {
-			newest = block.Code
-		}
-		for _, words := range block.Commands() {
-			if folder, runs := strings.CutPrefix(strings.Join(words, " "), "go run ./"); runs && !strings.Contains(folder, "/") {
-				programs[folder] = newest
+	longer := strings.NewReplacer("time.Second", "second", "time.Minute", "60*second")
+	for _, page := range all {
+		newest := ""
+		for _, block := range page.Blocks() {
+			if block.Language == "go" {
+				newest = longer.Replace(block.Code) + "\nvar second, _ = time.ParseDuration(os.Getenv(\"CURFEW_TEST_SECOND\"))\n"
+			}
+			for _, words := range block.Commands() {
+				if folder, runs := strings.CutPrefix(strings.Join(words, " "), "go run ./"); runs && !strings.Contains(folder, "/") {
+					programs[folder] = newest
+				}
 			}
 		}
 	}
 	return programs
-}
-
-// buildPrograms builds one binary with the programs of all pages, because linking each takes longer than its test. The argument of the
-// binary is the folder of a program. Each program is a package, in which a second takes CURFEW_TEST_SECOND.
-func buildPrograms(t *testing.T, all []pages.Page) (binary string) {
-	t.Helper()
-	top, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	temp := t.TempDir()
-	overlay := map[string]string{}
-	write := func(path, code string) {
-		file := filepath.Join(temp, fmt.Sprint(len(overlay), ".go"))
-		overlay[filepath.Join(top, "programs-of-the-pages", path)] = file
-		if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	imports, calls := "", ""
-	for _, page := range all {
-		for folder, code := range programsOf(page) {
-			code = strings.NewReplacer("package main\n", "package "+folder+"\n", "func main()", "func Main()", "time.Second", "second", "time.Minute", "60*second").Replace(code)
-			write(folder+"/main.go", code+"\nvar _ time.Duration\n")
-			write(folder+"/second.go", "package "+folder+`
-import ("os"; "time")
-var second, _ = time.ParseDuration(os.Getenv("CURFEW_TEST_SECOND"))
-`)
-			imports += fmt.Sprintf("import %q\n", "github.com/curfew-dev/curfew/programs-of-the-pages/"+folder)
-			calls += fmt.Sprintf("case %q: %s.Main()\n", folder, folder)
-		}
-	}
-	write("main.go", "package main\nimport \"os\"\n"+imports+"func main() {\nswitch os.Args[1] {\n"+calls+"}\n}\n")
-	text, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := filepath.Join(temp, "overlay.json")
-	if err := os.WriteFile(list, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	binary = filepath.Join(temp, "programs")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-overlay", list, "-o", binary, "./programs-of-the-pages")
-	build.Dir = top
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
 }
 
 // play runs the commands of a block, and compares what they print with what stands behind them. Output before the first
@@ -200,7 +155,7 @@ func (r *tutorial) run(command, output string) {
 func (r *tutorial) start(folder string) {
 	r.t.Helper()
 	r.folder, r.running, r.read = folder, &stages.Logs{}, 0
-	cmd := exec.Command(r.programs, strings.TrimPrefix(folder, "./"))
+	cmd := exec.Command(filepath.Join(r.programs, folder))
 	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.address, fmt.Sprintf("CURFEW_TEST_SECOND=%ds", r.slower))
 	cmd.Stdout, cmd.Stderr = r.running, r.running
 	spawn(r.t, cmd)
