@@ -166,6 +166,7 @@ func TestExportWritesEveryLine(t *testing.T) {
 
 // A reading command that fails says why and what to do, and changes nothing.
 func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	q, url := namespace(t, 1)
 	for _, test := range []struct {
 		args string

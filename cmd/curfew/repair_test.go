@@ -19,6 +19,7 @@ import (
 )
 
 func TestFsckRepairs(t *testing.T) {
+	t.Parallel()
 	q, url := namespace(t, 0)
 	rdb, root := q.Engine().Client(), q.Root(0)
 	damaged := queuetest.Enqueue(t, q, queue.Task{Timeout: time.Hour}).ID

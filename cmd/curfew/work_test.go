@@ -56,6 +56,7 @@ func TestMain(m *testing.M) {
 	os.Setenv(commandVariable, "1") // a command that runs in this process may start its program again
 	app.QuietClient()               // as Main does
 	debug.SetGCPercent(400)         // thousands of commands leave garbage here
+	redistest.AtOnce(6)             // most tests that are parallel wait
 	redistest.Main(m)
 	os.RemoveAll(settings)
 }
