@@ -89,7 +89,8 @@ func buildCurfew(ctx context.Context) (path string, remove func(), err error) {
 	}
 	remove = func() { os.RemoveAll(folder) }
 	path = filepath.Join(folder, withSuffix("curfew"))
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, curfewPackage).CombinedOutput(); err != nil {
+	// Without symbols, as in a release. The linker takes half as long.
+	if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", path, curfewPackage).CombinedOutput(); err != nil {
 		remove()
 		return "", func() {}, fmt.Errorf("go build: %w: %s", err, strings.TrimSpace(string(out)))
 	}
