@@ -116,7 +116,7 @@ func (a attempt) String() string {
 // Each argument is replaced by hostile values, removed, and repeated. A call with such a value is
 // refused with an error text and changes nothing, or the value has a documented meaning. No call
 // makes many commands, takes much memory of the server, or runs until the client gives it up. A usual run
-// makes one call in eight.
+// makes one call in twelve.
 func TestNoArgumentHurts(t *testing.T) {
 	const servers, share = 3, 11 // servers run side by side, because tests mostly wait; one call in share is also made as a script
 	for n := range servers {
@@ -128,7 +128,7 @@ func TestNoArgumentHurts(t *testing.T) {
 					continue
 				}
 				for j, c := range b.cases() {
-					if !size.Drawn(b.name+", "+c.what, 8) {
+					if !size.Drawn(b.name+", "+c.what, 12) {
 						continue
 					}
 					s.way = "fcall"

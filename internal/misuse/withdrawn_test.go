@@ -24,7 +24,7 @@ import (
 )
 
 // A worker and its reaper lose a right while they run. That is an outage: it is logged, nothing is
-// half done, and all tasks end when the right is granted again. A usual run tries one right in three.
+// half done, and all tasks end when the right is granted again. A usual run tries one right in four.
 func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 	for _, row := range []struct {
 		withdrawn string
@@ -34,7 +34,7 @@ func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 		{"-fcall", false}, {"-@write", false}, {"-@read", false}, {"-@all", false}, {"resetkeys", false}, {"resetkeys ~curfew:{0}", false},
 		{"-blpop", true}, {"-publish", true}, {"-subscribe", true}, {"resetchannels", true},
 	} {
-		if !size.Drawn(row.withdrawn, 3) {
+		if !size.Drawn(row.withdrawn, 4) {
 			continue
 		}
 		t.Run(row.withdrawn, func(t *testing.T) {
