@@ -1,10 +1,15 @@
 package outside
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -25,4 +30,49 @@ func TestALackGivesTheTaskBack(t *testing.T) {
 			t.Errorf("%v counts as a lack", other)
 		}
 	}
+}
+
+// A worker that has lacked files keeps no idle connections: it may need a file to reach Redis.
+func TestAPostThatLackedFilesKeepsNoConnection(t *testing.T) {
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPost(to, 4)
+	transport := p.client.Transport.(*http.Transport)
+	dial, lacking := transport.DialContext, false
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if lacking {
+			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		}
+		return dial(ctx, network, address)
+	}
+	post := func(want int32) {
+		t.Helper()
+		if _, err := p.Handle(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		if n := opened.Load(); n != want {
+			t.Errorf("%d connections were opened, want %d", n, want)
+		}
+	}
+	post(1)
+	post(1)
+	p.client.CloseIdleConnections()
+	lacking = true
+	if _, err := p.Handle(t.Context(), nil); worker.VerdictOf(err).Verb != queue.Release {
+		t.Errorf("without files: %v, want that the task is given back", err)
+	}
+	lacking = false
+	post(2)
+	post(3)
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/spans"
@@ -29,6 +30,7 @@ type Post struct {
 	Log *slog.Logger
 
 	client *http.Client
+	lacked atomic.Bool // a request could not be sent because too many files were open
 }
 
 // NewPost returns a Post. atOnce is how many requests it will send at the same time.
@@ -46,6 +48,10 @@ func NewPost(to *url.URL, atOnce int) *Post {
 // Handle sends the payload, and returns the body of the response.
 func (p *Post) Handle(ctx context.Context, payload []byte) ([]byte, error) {
 	result, err := p.post(ctx, payload)
+	if p.lacked.Load() {
+		// An idle connection is a file, for a minute and a half. The worker may need it to reach Redis, or its leases end.
+		p.client.CloseIdleConnections()
+	}
 	logFailure(ctx, p.Log, err)
 	return result, err
 }
@@ -106,6 +112,7 @@ func (p *Post) callError(ctx context.Context, err error) error {
 		err = wrapped.Err // it names the whole URL, which may have a secret in its query
 	}
 	if lacks(err) {
+		p.lacked.Store(true)
 		return giveBack(ctx, p.Log, "The request cannot be sent", err)
 	}
 	return fmt.Errorf("POST %s: %w", p.place(), err)
