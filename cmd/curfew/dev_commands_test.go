@@ -111,16 +111,14 @@ func TestEveryCommandOnTheServerOfDev(t *testing.T) {
 		}
 	}
 	work := itself("work --redis " + url + " --kind render -- cat") // a process, since it starts others
-	if err := work.Start(); err != nil {
-		t.Fatal(err)
-	}
+	worker := spawn(t, work)
 	code, out, errs := curfew(t, "enqueue", "render", `"done"`, "--timeout", "1m", "--wait", "--redis", url)
 	if code != 0 || out != "\"done\"\n" {
 		t.Errorf("enqueue --wait: exit %d, stdout %q, stderr %q", code, out, errs)
 	}
-	work.Process.Signal(os.Interrupt)
-	if err := work.Wait(); err != nil {
-		t.Errorf("work: %v", err)
+	worker.Signal(os.Interrupt)
+	if !worker.Succeeded() {
+		t.Errorf("work: %v", work.ProcessState)
 	}
 	r.end(t)
 }

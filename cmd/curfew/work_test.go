@@ -80,7 +80,7 @@ func newWorkStage(t *testing.T) *workStage {
 type workProcess struct {
 	*exec.Cmd
 	log   *stages.Logs
-	ended chan struct{}
+	ended <-chan struct{}
 }
 
 func (s *workStage) start(args ...string) *workProcess {
@@ -102,25 +102,16 @@ func (s *workStage) startLimited(files int, environment []string, args ...string
 	if files > 0 {
 		cmd = exec.Command("/bin/sh", append([]string{"-c", `ulimit -n $0; exec "$@"`, strconv.Itoa(files), os.Args[0]}, args...)...)
 	}
-	p := &workProcess{cmd, &stages.Logs{}, make(chan struct{})}
+	p := &workProcess{cmd, &stages.Logs{}, nil}
 	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
 	p.Env = append(p.Env, environment...)
 	p.Stderr = p.log
-	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.Start(); err != nil {
-		s.Fatal(err)
-	}
-	go func() {
-		p.Wait()
-		close(p.ended)
-	}()
 	s.Cleanup(func() {
-		p.Process.Kill()
-		await.Receive(s, p.ended, "the end of the worker")
 		if s.Failed() {
 			s.Logf("%v:\n%s", p.Args, p.log)
 		}
 	})
+	p.ended = spawn(s.T, cmd).Done()
 	return p
 }
 
