@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // event is a line of go test -json; see go doc test2json.
@@ -31,7 +30,6 @@ type event struct {
 //	stories    tests under TestStories, each once however many servers it ran on
 //	sequences  sequences of random operations, from lines "sequences: 123" that the tests log
 type counter struct {
-	mu       sync.Mutex // guards the fields below while read runs
 	out      io.Writer
 	packages map[string]*pkg
 
@@ -67,8 +65,7 @@ func newCounter(out io.Writer) *counter {
 	return &counter{out: out, packages: map[string]*pkg{}, stories: map[string]bool{}}
 }
 
-// read counts the events of a go test. Several can be read at the same time if they have no package in
-// common. Lines that are not events are printed, since they say what is wrong.
+// read counts the events of a go test. Lines that are not events are printed, since they say what is wrong.
 func (c *counter) read(events io.Reader) error {
 	lines := bufio.NewReader(events)
 	for {
@@ -86,10 +83,7 @@ func (c *counter) read(events io.Reader) error {
 // take handles one line of output of go test, which may be empty.
 func (c *counter) take(text []byte) {
 	var e event
-	isEvent := json.Unmarshal(text, &e) == nil && e.Action != ""
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if isEvent {
+	if json.Unmarshal(text, &e) == nil && e.Action != "" {
 		c.add(e)
 	} else {
 		c.out.Write(text)

@@ -183,55 +183,38 @@ func TestGoTestIsUnderstood(t *testing.T) {
 	}
 }
 
-// Both lanes are counted, a failure of either is a failure, and each package runs once.
-func TestPackagesRunBesideTheOthers(t *testing.T) {
+// The packages of -last run when all others have ended. Both are counted, a failure of either is a failure, and each
+// package runs once.
+func TestPackagesRunLast(t *testing.T) {
 	t.Parallel()
 	tally := built(t)
-	dir := module(t, map[string]string{"a": `t.Log("sequences: 7")`, "b": `t.Log("sequences: 5")`, "bad": `t.Error("no")`,
-		// These two end only if they run at the same time.
-		"waits": `meet(t, "there", "here")`, "works": `meet(t, "here", "there")`})
-	meet, err := os.MkdirTemp("", "") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(meet) })
+	dir := module(t, map[string]string{
+		"a":   `time.Sleep(time.Second); t.Log("sequences: 7"); os.WriteFile(os.Getenv("DONE"), nil, 0o600)`,
+		"b":   `if _, err := os.Stat(os.Getenv("DONE")); err != nil { t.Error("package a has not ended: ", err) }; t.Log("sequences: 5")`,
+		"c":   `t.Log("sequences: 5")`,
+		"bad": `t.Error("no")`,
+	})
 	for _, test := range []struct {
-		claim, beside, packages, last string
-		good                          bool
+		claim, last, packages, want string
+		good                        bool
 	}{
-		{"both are counted", "./b", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
-		{"all packages can be beside", "./b ./a", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
+		{"both are counted", "./b", "./b ./a", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
+		{"all packages can be last", "./c ./a", "./a ./c", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
 		{"a package that is named twice runs once", "./b", "./a ./b ./a", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
-		{"they run at the same time", "./waits", "-p 1 ./works ./waits", "2 passed, 0 failed\n", true},
-		{"a failure beside the others counts", "./bad", "./a ./bad", "1 passed, 1 failed\n", false},
+		{"a failure at the end counts", "./bad", "./a ./bad", "1 passed, 1 failed\n", false},
 		{"a failure of the others counts", "./a", "./a ./bad", "1 passed, 1 failed\n", false},
-		{"-beside refuses a package that is not named", "./b", "./a", "tally: -beside names m/b, which is not one of the packages ./a\n", false},
+		{"-last refuses a package that is not named", "./b", "./a", "tally: -last names m/b, which is not one of the packages ./a\n", false},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"-beside", test.beside, "--", "-count", "1", "-timeout", "60s"}, strings.Fields(test.packages)...)
+			args := append([]string{"-last", test.last, "--", "-count", "1", "-timeout", "60s"}, strings.Fields(test.packages)...)
 			cmd := exec.Command(tally, args...)
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "MEET="+meet)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "DONE="+filepath.Join(t.TempDir(), "done"))
 			out, err := cmd.CombinedOutput()
-			if !strings.HasSuffix(string(out), test.last) || test.good != (err == nil) {
-				t.Errorf("tally ended with %v; the output is\n%s\nwant %s at its end", err, out, test.last)
+			if !strings.HasSuffix(string(out), test.want) || test.good != (err == nil) {
+				t.Errorf("tally ended with %v; the output is\n%s\nwant %s at its end", err, out, test.want)
 			}
 		})
-	}
-}
-
-// The packages of -last run when all others have ended.
-func TestPackagesRunLast(t *testing.T) {
-	t.Parallel()
-	dir := module(t, map[string]string{
-		"a": `time.Sleep(time.Second); os.WriteFile(os.Getenv("DONE"), nil, 0o600)`,
-		"b": `if _, err := os.Stat(os.Getenv("DONE")); err != nil { t.Error("package a has not ended: ", err) }`,
-	})
-	cmd := exec.Command(built(t), "-last", "./b", "--", "-count", "1", "./b", "./a")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "DONE="+filepath.Join(t.TempDir(), "done"))
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "2 passed, 0 failed\n") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -332,25 +315,9 @@ func module(t *testing.T, bodies map[string]string) (dir string) {
 		}
 		write(t, filepath.Join(dir, name, "m_test.go"), "package "+name+`
 
-import ("fmt"; "net"; "os"; "os/exec"; "path/filepath"; "syscall"; "testing"; "time")
+import ("fmt"; "os"; "os/exec"; "path/filepath"; "syscall"; "testing"; "time")
 
-var ( _ = fmt.Sprint; _ = net.Dial; _ = os.Exit; _ = exec.Command; _ = filepath.Join; _ = syscall.Kill; _ = time.Now )
-
-// meet returns when another test has called it with the names exchanged.
-func meet(t *testing.T, here, there string) {
-	listener, err := net.Listen("unix", filepath.Join(os.Getenv("MEET"), here))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	for {
-		if conn, err := net.Dial("unix", filepath.Join(os.Getenv("MEET"), there)); err == nil {
-			conn.Close()
-			break
-		}
-	}
-	listener.Accept()
-}
+var ( _ = fmt.Sprint; _ = os.Exit; _ = exec.Command; _ = filepath.Join; _ = syscall.Kill; _ = time.Now )
 
 func TestIt(t *testing.T) {
 	`+body+`

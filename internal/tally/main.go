@@ -6,10 +6,9 @@
 // that tested too little fails too: -minimum names a file with the least counts of tests, stories and model sequences
 // (count.go).
 //
-// -beside names packages whose tests wait more than they compute. They run one after the other in a second
-// go test, at the same time as the other packages, so that the processor has work while they wait. -last names packages
-// that measure time. They run alone, when all others have ended. Packages start in the order in which they are named, so
-// name the longest first.
+// Packages start in the order in which they are named, so name the longest first. Twice as many as there are processors
+// run at once, as tests also wait; -p of go test changes that. -last names packages that measure time. They run one after
+// the other, when all others have ended.
 //
 // The tests get a folder of their own for temporary files, and CURFEW_SEED for their random choices. When tally ends, also
 // by Ctrl-C, it ends the processes that the tests have left and removes the folder (leftovers.go).
@@ -29,7 +28,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -39,14 +37,13 @@ import (
 func main() {
 	var r run
 	minimum := flag.String("minimum", "", "a `file` of lines \"name value\" with the least counts that must be tested")
-	beside := flag.String("beside", "", "the `packages` to run beside the others, as go list takes them")
-	last := flag.String("last", "", "the `packages` to run alone, after the others")
+	last := flag.String("last", "", "the `packages` to run alone, after the others, as go list takes them")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: tally [-minimum file] [-beside packages] [-last packages] -- arguments of go test")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: tally [-minimum file] [-last packages] -- arguments of go test")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	r.beside, r.last, r.args = strings.Fields(*beside), strings.Fields(*last), flag.Args()
+	r.last, r.args = strings.Fields(*last), flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	passed, err := r.run(ctx, *minimum)
 	interrupted := ctx.Err() != nil
@@ -65,7 +62,7 @@ func main() {
 
 // run is one run of the tests.
 type run struct {
-	beside, last, args []string // packages, and the arguments of go test with the names of all packages
+	last, args []string // packages, and the arguments of go test with the names of all packages
 }
 
 // run reports whether all tests passed. It returns an error if the tests could not be run.
@@ -96,16 +93,16 @@ func (r *run) run(ctx context.Context, minimum string) (passed bool, err error) 
 	os.Setenv("CURFEW_SEED", seed)
 	os.Setenv("TMPDIR", home)
 
-	stages := [][][]string{{r.args}} // lanes that run at the same time, one stage after the other
-	if len(r.beside)+len(r.last) > 0 {
-		if stages, err = split(r.beside, r.last, r.args); err != nil {
+	stages := [][]string{r.args}
+	if len(r.last) > 0 {
+		if stages, err = split(r.last, r.args); err != nil {
 			return false, err
 		}
 	}
 	c := newCounter(os.Stdout)
 	var ended error
-	for _, lanes := range stages {
-		failed, err := test(ctx, c, lanes)
+	for _, args := range stages {
+		failed, err := test(ctx, c, args)
 		if err != nil || ctx.Err() != nil {
 			return false, err
 		}
@@ -115,9 +112,9 @@ func (r *run) run(ctx context.Context, minimum string) (passed bool, err error) 
 	return c.summarize(least, ended), nil
 }
 
-// split divides the arguments of go test into stages. The first has two lanes: the packages that run beside the others,
-// and the others. The second has the packages that run last. Each package runs once, in the order in which it is named.
-func split(beside, last, args []string) (stages [][][]string, err error) {
+// split divides the arguments of go test into those of the packages that run last, and those of the others before them.
+// Each package runs once, in the order in which it is named.
+func split(last, args []string) (stages [][]string, err error) {
 	var flags, patterns []string
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "./") {
@@ -126,53 +123,28 @@ func split(beside, last, args []string) (stages [][][]string, err error) {
 			flags = append(flags, arg)
 		}
 	}
-	all, err := list(patterns)
+	others, err := list(patterns)
 	if err != nil {
 		return nil, err
 	}
-	take := func(flag string, names []string) (taken []string, err error) {
-		if len(names) == 0 {
-			return nil, nil
-		}
-		if taken, err = list(names); err != nil {
-			return nil, err
-		}
-		for _, p := range taken {
-			if !slices.Contains(all, p) {
-				return nil, fmt.Errorf("%s names %s, which is not one of the packages %s", flag, p, strings.Join(patterns, " "))
-			}
-		}
-		all = slices.DeleteFunc(all, func(p string) bool { return slices.Contains(taken, p) })
-		return taken, nil
-	}
-	alone, err := take("-last", last)
-	if err != nil {
+	if last, err = list(last); err != nil {
 		return nil, err
 	}
-	waiting, err := take("-beside", beside)
-	if err != nil {
-		return nil, err
+	for _, p := range last {
+		if !slices.Contains(others, p) {
+			return nil, fmt.Errorf("-last names %s, which is not one of the packages %s", p, strings.Join(patterns, " "))
+		}
 	}
-	var lanes [][]string
-	if len(all) > 0 {
-		lanes = append(lanes, slices.Concat(flags, all))
+	others = slices.DeleteFunc(others, func(p string) bool { return slices.Contains(last, p) })
+	if len(others) > 0 {
+		stages = append(stages, slices.Concat(flags, others))
 	}
-	if len(waiting) > 0 {
-		lanes = append(lanes, slices.Concat(flags, []string{"-p", "1"}, waiting))
-	}
-	if len(lanes) > 0 {
-		stages = append(stages, lanes)
-	}
-	if len(alone) > 0 {
-		stages = append(stages, [][]string{slices.Concat(flags, []string{"-p", "1"}, alone)})
-	}
-	return stages, nil
+	return append(stages, slices.Concat(flags, []string{"-p", "1"}, last)), nil
 }
 
-// list returns the packages that match the patterns. It also compiles them, as otherwise both lanes would do
-// that. It ignores compile errors, which go test reports.
+// list returns the packages that match the patterns.
 func list(patterns []string) ([]string, error) {
-	cmd := exec.Command("go", append([]string{"list", "-e", "-export", "-f", "{{.ImportPath}}"}, patterns...)...)
+	cmd := exec.Command("go", append([]string{"list", "-e", "-f", "{{.ImportPath}}"}, patterns...)...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	var out strings.Builder
@@ -192,31 +164,15 @@ func list(patterns []string) ([]string, error) {
 	return strings.Fields(out.String()), nil
 }
 
-// test runs a go test for each lane, all at the same time. ended joins their errors. If ctx ends, it stops them.
-func test(ctx context.Context, c *counter, lanes [][]string) (ended, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // stops the other lanes if one cannot be read
-	failed, wrong := make([]error, len(lanes)), make([]error, len(lanes))
-	var tests sync.WaitGroup
-	for i, args := range lanes {
-		tests.Go(func() {
-			if failed[i], wrong[i] = lane(ctx, c, args); wrong[i] != nil {
-				cancel()
-			}
-		})
-	}
-	tests.Wait()
-	return errors.Join(failed...), errors.Join(wrong...)
-}
-
 // patience is how long tests may take to end after an interruption.
 const patience = 5 * time.Second
 
-// lane runs one go test in a process group of its own. ended is its error.
-func lane(ctx context.Context, c *counter, args []string) (ended, err error) {
+// test runs go test in a process group of its own, and stops it if ctx ends. ended is its error.
+func test(ctx context.Context, c *counter, args []string) (ended, err error) {
 	runtime.LockOSThread() // processgroup ties the process to this thread
 	defer runtime.UnlockOSThread()
-	test := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	atOnce := strconv.Itoa(2 * runtime.NumCPU())
+	test := exec.Command("go", append([]string{"test", "-json", "-p", atOnce}, args...)...)
 	test.Stderr = os.Stderr
 	events, err := test.StdoutPipe()
 	if err != nil {
