@@ -187,9 +187,7 @@ func (w *watcher) awaitQuiet(start time.Time, long time.Duration, names ...strin
 // A real Prometheus watches a fleet of processes by two servers, `curfew serve`. It finds the timeouts that happened, pages when no reaper
 // runs any more, and stops when one runs again.
 func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
-	if os.Getenv("CURFEW_DOORS") != "1" {
-		t.Skip("CURFEW_DOORS is not 1: this test waits for alerts, with a Prometheus that `make doors` installs")
-	}
+	program(t, "prometheus")
 	server := redistest.Start(t)
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
 	command := filepath.Join(t.TempDir(), "curfew")

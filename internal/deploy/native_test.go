@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -18,9 +17,7 @@ import (
 // The panels have values whether Prometheus stores classic or native buckets. If it stores native ones, it drops the classic buckets of a
 // histogram that has both.
 func TestPanelsWorkWithNativeAndClassicHistograms(t *testing.T) {
-	if os.Getenv("CURFEW_DOORS") != "1" {
-		t.Skip("CURFEW_DOORS is not 1: this test needs a Prometheus, which `make doors` installs")
-	}
+	program(t, "prometheus")
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.NewProcess(q, metrics.Config{}), metrics.NewNamespace(q, metrics.Config{}))

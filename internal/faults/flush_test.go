@@ -22,7 +22,7 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	operator := stages.Client(t, server.Addr)
 	flush := func() (stop func()) {
 		return s.Run(func(ctx context.Context) error {
-			for ; ctx.Err() == nil; flushes++ {
+			for first := flushes; flushes < first+20 || ctx.Err() == nil; flushes++ {
 				if err := errors.Join(operator.FunctionFlush(s.Context()).Err(), operator.ScriptFlush(s.Context()).Err()); err != nil {
 					return err
 				}
@@ -62,7 +62,4 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	s.untroubled()
 	s.sameCount(stats.Completed, s.account(nothing))
 	t.Logf("%d tasks under %d flushes and a restart; the fleet: %+v", len(s.Ledger.Copy().Tasks), flushes, stats)
-	if flushes < 20 {
-		t.Errorf("there were too few flushes for this test")
-	}
 }

@@ -46,7 +46,8 @@ func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	lost := map[string]bool{}
 	last := "0"
-	for range stages.Times(1, 2, 30) {
+	// A busy machine may have acknowledged nothing in the part that is cut off.
+	for round := 0; round < stages.Times(1, 2, 30) || len(lost) == 0 && round < 30; round++ {
 		w := s.witness(s.Context(), server.Addr, last)
 		stages.Pass(time.Duration(300+rand.IntN(300)) * time.Millisecond) // sleeps: the load
 		safe := s.Ledger.Copy()

@@ -35,7 +35,7 @@ func TestALinkThatStallsNowAndThen(t *testing.T) {
 	over := time.Now().Add(span)
 	stalls := 0
 	stopStalls := s.Run(func(ctx context.Context) error {
-		for time.Now().Before(over) && ctx.Err() == nil {
+		for stalls < 2 || time.Now().Before(over) && ctx.Err() == nil {
 			stages.Pass(every) // sleeps: between two stalls
 			link.Hold(func([][]byte) bool { return true })
 			stages.Pass(stall) // sleeps: a stall

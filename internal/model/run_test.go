@@ -260,7 +260,9 @@ func (p *player) compare(t *rapid.T) {
 	for _, members := range s.Sets { // SMEMBERS has no order
 		slices.Sort(members)
 	}
-	p.trace.add(fmt.Sprintf("%+v", s))
+	if p.trace != nil {
+		p.trace.add(fmt.Sprintf("%+v", s))
+	}
 	if redis, model := formatSnapshot(s), formatModel(p.m); !slices.Equal(redis, model) {
 		t.Fatalf("state\n%s", differences(redis, model))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/audit"
@@ -82,17 +83,24 @@ func formatFields(f map[string]string) string {
 func (t *modelTask) record() map[string]string {
 	f := maps.Clone(t.given)
 	f["status"] = string(t.status)
-	for name, n := range map[string]int64{"created_at": t.created, "deadline_at": t.deadline, "until": t.until, "warn_at": t.warn,
-		"limit_at": t.limit, "available_at": t.available, "started_at": t.started, "completed_at": t.completed,
-		"detected_at": t.detected, "cancel_at": t.cancelled, "grace_at": t.grace, "progress_at": t.progressAt, "epoch": t.epoch, "retries": t.retries,
-		"lease_losses": t.losses, "children": t.born, "attempt_at": t.attemptAt, "line_at": t.lineAt, "passed_on": t.passedOn, "ready_at": t.readyAt} {
-		f[name] = zeroless(n)
+	for _, field := range [...]struct {
+		name string
+		n    int64
+	}{{"created_at", t.created}, {"deadline_at", t.deadline}, {"until", t.until}, {"warn_at", t.warn},
+		{"limit_at", t.limit}, {"available_at", t.available}, {"started_at", t.started}, {"completed_at", t.completed},
+		{"detected_at", t.detected}, {"cancel_at", t.cancelled}, {"grace_at", t.grace}, {"progress_at", t.progressAt}, {"epoch", t.epoch}, {"retries", t.retries},
+		{"lease_losses", t.losses}, {"children", t.born}, {"attempt_at", t.attemptAt}, {"line_at", t.lineAt}, {"passed_on", t.passedOn}, {"ready_at", t.readyAt}} {
+		if field.n != 0 {
+			f[field.name] = strconv.FormatInt(field.n, 10)
+		}
 	}
-	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy, "release_reason": t.releaseReason,
-		"until_of": t.untilOf, "last_error": t.lastError, "reason": t.reason, "timeout_type": t.timeoutType, "code": t.code,
-		"retry_state": t.retryState, "retry_error": t.retryError, "cancel_reason": t.cancelReason, "cancelled_by": t.cancelledBy,
-		"progress": t.progress, "suspended_by": t.suspendedBy, "late_by": t.lateBy} {
-		f[name] = text
+	for _, field := range [...]struct{ name, text string }{{"worker", t.worker}, {"lost_by", t.lostBy}, {"call", t.call}, {"requeued_by", t.requeuedBy}, {"release_reason", t.releaseReason},
+		{"until_of", t.untilOf}, {"last_error", t.lastError}, {"reason", t.reason}, {"timeout_type", t.timeoutType}, {"code", t.code},
+		{"retry_state", t.retryState}, {"retry_error", t.retryError}, {"cancel_reason", t.cancelReason}, {"cancelled_by", t.cancelledBy},
+		{"progress", t.progress}, {"suspended_by", t.suspendedBy}, {"late_by", t.lateBy}} {
+		if field.text != "" {
+			f[field.name] = field.text
+		}
 	}
 	if t.wait != nil {
 		f["waiting"] = t.wait.entry
