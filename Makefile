@@ -11,9 +11,9 @@ RACE     ?= ./internal/races ./httpapi ./events ./worker ./reaper ./internal/fau
 FUZZTIME ?= 10s
 # Only the packages that have fuzz targets: go must link a package to list its tests.
 FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u)
-# The packages that take the longest, the longest first: make test begins with them.
-LONGEST  ?= ./internal/misuse ./cmd/curfew ./httpapi ./internal/races ./queue ./internal/model ./bench ./internal/faults ./flow \
-	./internal/shards ./worker ./cmd/curfew-bench ./metrics ./inspect ./internal/observed
+# The packages that take the longest. make test begins with them, and with some that wait beside some that compute.
+LONGEST  ?= ./internal/misuse ./httpapi ./internal/model ./internal/races ./cmd/curfew ./bench ./queue ./internal/faults ./flow \
+	./worker ./cmd/curfew-bench ./internal/shards ./metrics ./internal/observed ./reaper ./inspect ./internal/planted
 # The limit for one test binary. Only a hang exceeds it.
 TIMEOUT  ?= 15m
 # The tests of real time run alone, after all others.

@@ -6,7 +6,7 @@
 // that tested too little fails too: -minimum names a file with the least counts of tests, stories and model sequences
 // (count.go).
 //
-// Packages start in the order in which they are named, so name the longest first. Twice as many as there are processors
+// Packages start in the order in which they are named, so name the longest first. Three times as many as there are processors
 // run at once, as tests also wait; -p of go test changes that. -last names packages that measure time. They run one after
 // the other, when all others have ended.
 //
@@ -171,7 +171,7 @@ const patience = 5 * time.Second
 func test(ctx context.Context, c *counter, args []string) (ended, err error) {
 	runtime.LockOSThread() // processgroup ties the process to this thread
 	defer runtime.UnlockOSThread()
-	atOnce := strconv.Itoa(2 * runtime.NumCPU())
+	atOnce := strconv.Itoa(3 * runtime.NumCPU())
 	test := exec.Command("go", append([]string{"test", "-json", "-p", atOnce}, args...)...)
 	test.Stderr = os.Stderr
 	events, err := test.StdoutPipe()
