@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -15,11 +16,12 @@ import (
 // not the whole run. The test counts what Redis runs, what it gets and what it sends.
 func TestANodeOfALongChainCostsWhatOneOfAShortChainDoes(t *testing.T) {
 	t.Parallel()
-	short, long := costOfChain(t, 100), costOfChain(t, 1000)
-	t.Logf("for a node of a chain of 100: %v; of 1,000: %v", short, long)
+	few, many := 30, size.Times(300, 300, 3000)
+	short, long := costOfChain(t, few), costOfChain(t, many)
+	t.Logf("for a node of a chain of %d: %v; of %d: %v", few, short, many, long)
 	for _, what := range []string{"commands", "bytes to Redis", "bytes from Redis"} {
 		if long[what] > 3*short[what] {
-			t.Errorf("a node of a chain of 1,000 costs %.0f %s, and of a chain of 100 %.0f", long[what], what, short[what])
+			t.Errorf("a node of a chain of %d costs %.0f %s, and of a chain of %d %.0f", many, long[what], what, few, short[what])
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
@@ -262,10 +262,14 @@ func TestAKeyOfTheWrongType(t *testing.T) {
 	})
 }
 
-// combined reports whether a test combines the i-th script with the j-th key. The embedded server runs the same Lua, many times as
-// slowly, so it gets one of four combinations, with every script and every key. With CURFEW_LONG=1 it gets all.
+// combined reports whether a test combines the i-th script with the j-th key. A usual run plays half of the combinations, and on
+// the embedded server, which runs the same Lua many times as slowly, a quarter; each with every script and every key.
 func combined(t *testing.T, i, j int) bool {
-	return !strings.HasSuffix(t.Name(), "/embedded") || os.Getenv("CURFEW_LONG") != "" || (i+j)%4 == 0
+	part := 2
+	if strings.HasSuffix(t.Name(), "/embedded") {
+		part = 4
+	}
+	return size.Long() || (i+j)%part == 0
 }
 
 // put replaces a key by one of a wrong type.

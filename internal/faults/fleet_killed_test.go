@@ -17,7 +17,7 @@ import (
 // One worker process a second is killed and replaced while many tasks run. Each task ends once. (A
 // task that four killed workers held, one after the other, ends as FAILED, lease_lost.)
 func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
-	tasks, span := stages.Times(1000, 3000, 50_000), time.Duration(stages.Times(4, 5, 60))*time.Second
+	tasks, span := stages.Times(1000, 2000, 50_000), time.Duration(stages.Times(4, 5, 60))*time.Second
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, server.Addr)
 	w := s.witness(s.Context(), server.Addr, "0") // the stream keeps only 100,000 events

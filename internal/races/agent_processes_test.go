@@ -24,10 +24,7 @@ func TestProcessesOfAgentsAreKilled(t *testing.T) {
 
 func testProcessesOfAgents(t *testing.T) {
 	const processes, children, crowd = 3, 5, 30
-	kills := 8
-	if testing.Short() {
-		kills = 2
-	}
+	kills := stages.Times(2, 4, 8)
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"})
 	ledger := &ledger{rdb: s.Redis, namespace: s.Q.Namespace()}
 	var running []*stages.Child

@@ -29,7 +29,7 @@ func testReaperKilled(t *testing.T) {
 		return nil
 	})
 	var crowds []string
-	kills := stages.Times(10, 15, 50)
+	kills := stages.Times(5, 10, 50)
 	for i := range kills {
 		switch c := s.Spawn("reaper"); i % 5 {
 		case 0: // it can die before its first sweep

@@ -229,7 +229,7 @@ func TestARepairOfANamespaceAtWork(t *testing.T) {
 	w.furnish()
 	stop := []func(){w.Reap(reaper.Config{}), w.Reap(reaper.Config{}), w.Run(w.hand(w.Another(), "default", "agents").Run),
 		w.Run(w.hand(w.Another(), "default", "leaves").Run)}
-	for range stages.Times(10, 20, 300) {
+	for range stages.Times(10, 12, 300) {
 		w.add(10)
 		w.damageSome(5)
 		found, err := inspect.Audit(t.Context(), w.Q)
