@@ -24,10 +24,6 @@ func Limit(tb testing.TB) time.Duration {
 	return Patience
 }
 
-// Stall is the longest time for which a machine that others use too may stop a process. A limit on how soon something
-// happens adds it. What would happen without the code that the test is for must take longer.
-const Stall = 2 * time.Second
-
 // pause is the time between two polls. It is short, so that polling adds little to a test.
 const pause = 2 * time.Millisecond
 

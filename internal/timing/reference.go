@@ -40,20 +40,6 @@ func Work(t *testing.T, rdb redis.UniversalClient) func() time.Duration {
 	}
 }
 
-// Pings is a reference for Compare: the elapsed time of n PINGs of a client, one after the other.
-func Pings(t *testing.T, rdb redis.UniversalClient, n int) func() time.Duration {
-	return func() time.Duration {
-		t.Helper()
-		start := time.Now()
-		for range n {
-			if err := rdb.Ping(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return time.Since(start)
-	}
-}
-
 // CPU returns the CPU time that a server uses while run runs.
 func CPU(t *testing.T, rdb redis.UniversalClient, run func()) time.Duration {
 	t.Helper()

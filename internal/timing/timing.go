@@ -40,7 +40,7 @@ func Keep(t *testing.T, addr string, within time.Duration, sample func(planted b
 }
 
 // Compare checks that sample returns at most that many times the duration that reference returns. Both must measure the same
-// resource: CPU time of a server, see Work, or elapsed time, see Pings. With planted, sample plants the fault that the test must
+// resource, such as the CPU time of a server: see Work. With planted, sample plants the fault that the test must
 // find.
 func Compare(t *testing.T, most float64, reference func() time.Duration, sample func(planted bool) time.Duration) {
 	t.Helper()
