@@ -80,6 +80,8 @@ func TestAWorkerIsDrained(t *testing.T) {
 	lives(t, q, "w3", queue.WorkerRunning, "")
 	r := start(t, "worker drain w3 --wait"+at)
 	awaitAsked(t, q, "w3")
+	q.Client().HDel(t.Context(), q.Root(0)+":worker:w3", "stop_at")
+	awaitAsked(t, q, "w3") // again, so the command has the reply to the first request
 	r.interrupt()
 	if code := await.Receive(t, r.ended, "the command ends"); code != app.ExitInterrupted || !strings.Contains(r.errs.String(), "w3 was asked to stop, and is not gone yet") {
 		t.Errorf("an interrupt: exit %d, %s", code, &r.errs)
