@@ -106,6 +106,12 @@ func TestANodeThatFailsEndsTheDAG(t *testing.T) {
 	play(t, two, nil, "+a +b", [2]string{"a Timeout", "=Failed: node a: Timeout"})
 }
 
+// A wait has the name of its signal, or that of its node if it waits for none.
+func TestTheNameOfAWait(t *testing.T) {
+	play(t, flowOf(`{"name":"a","executor":{"type":"wait"}},{"name":"b","executor":{"type":"wait","signal":"go"}},{"name":"c","executor":{"type":"wait","signal":"go"}}`), nil,
+		"+a +s-go +s-go__2")
+}
+
 // A wrapper that is retried begins with a new child each time, and all attempts have one deadline.
 func TestAWrapperIsRetried(t *testing.T) {
 	play(t, flowOf(`{"name":"a","template":"again","timeout":"10s","retry":{"limit":2}}`), nil,
