@@ -151,15 +151,20 @@ func TestRedisCanBeAwayAndComeBack(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes")
 	q := queuetest.Open(t, server.Client(t), queue.Config{})
 	queuetest.Busy(t, q, 3)
-	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Millisecond, Timeout: time.Second})
+	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Millisecond, Timeout: time.Minute})
 	before := value(gather(t, namespace), "curfew_tasks_finished_total")
 	server.Kill()
 	if all := gather(t, namespace); len(all) != 2 || value(all, "curfew_up") != 0 {
 		t.Errorf("without Redis a scrape has %d metrics and up %v, want up 0 and the duration alone", len(all), value(all, "curfew_up"))
 	}
 	server.Restart(t)
-	await.Until(t, "the scrape succeeds again", func() bool { return value(gather(t, namespace), "curfew_up") == 1 })
-	if after := value(gather(t, namespace), "curfew_tasks_finished_total"); before != 3 || after != before {
+	var after float64
+	await.Until(t, "the scrape succeeds again", func() bool {
+		all := gather(t, namespace)
+		after = value(all, "curfew_tasks_finished_total")
+		return value(all, "curfew_up") == 1
+	})
+	if before != 3 || after != before {
 		t.Errorf("%v tasks have ended before Redis was away, and %v after, want 3", before, after)
 	}
 }
