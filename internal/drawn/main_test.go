@@ -44,29 +44,33 @@ func TestWhoBrokeATest(t *testing.T) {
 		claim              string
 		bodies             []string
 		ran, broken, known int
+		ended              int
 	}{
-		{"nobody", []string{``, `_ = 1`}, 1, 0, 0},
-		{"the change", []string{``, `t.Error("no")`}, 1, 1, 0},
-		{"an earlier change", []string{`t.Error("no")`, `t.Error("no, again")`}, 1, 0, 1},
-		{"the first change", []string{`t.Error("no")`}, 1, 1, 0},
-		{"nobody, since the time does not suffice", []string{``, `time.Sleep(time.Hour)`}, 0, 0, 0},
-		{"nobody, and the test has a seed", []string{``, `if os.Getenv("CURFEW_SEED") == "" { t.Error("no seed") }`}, 1, 0, 0},
+		{"nobody", []string{``, `_ = 1`}, 1, 0, 0, 0},
+		{"the change", []string{``, `t.Error("no")`}, 1, 1, 0, 0},
+		{"an earlier change", []string{`t.Error("no")`, `t.Error("no, again")`}, 1, 0, 1, 0},
+		{"the first change", []string{`t.Error("no")`}, 1, 1, 0, 0},
+		{"nobody, since the time does not suffice", []string{``, `time.Sleep(time.Hour)`}, 0, 0, 0, 1},
+		{"nobody, and the test has the patience of others", []string{``, `if by, ok := t.Deadline(); ok && time.Until(by) < 9*time.Minute { t.Error("no patience") }`}, 1, 0, 0, 0},
+		{"nobody, since it does not fail again", []string{``, `if os.Remove("once") == nil { t.Error("no") }`}, 1, 0, 1, 0},
+		{"nobody, and the test has a seed", []string{``, `if os.Getenv("CURFEW_SEED") == "" { t.Error("no seed") }`}, 1, 0, 0, 0},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
 			span := 5 * time.Minute
-			if test.ran == 0 {
+			if test.ended > 0 {
 				span = 4 * time.Second
 			}
-			d := draw{out: &out, dir: repository(t, test.bodies...), over: time.Now().Add(span), most: span}
+			dir := repository(t, test.bodies...)
+			os.WriteFile(filepath.Join(dir, "p", "once"), nil, 0o600)
+			d := draw{out: &out, dir: dir, over: time.Now().Add(span), most: span}
 			broken, err := d.run(t.Context())
-			want := fmt.Sprintf("the tree draws %d long tests: %d broken by the change, %d known failures\n", test.ran, test.broken, test.known)
+			want := fmt.Sprintf("the tree draws %d long tests: %d broken by the change, %d known failures; %d took too long and were ended\n", test.ran, test.broken, test.known, test.ended)
 			if err != nil || broken != test.broken || !strings.HasSuffix(out.String(), want) {
 				t.Errorf("%d, %v\n%s\nwant %q at its end", broken, err, out.String(), want)
 			}
-			repeat := "known failure, also without this change: CURFEW_LONG=1 CURFEW_SEED="
-			if named := strings.Contains(out.String(), repeat); named != (test.known > 0) {
+			if named := strings.Contains(out.String(), "known failure, ") && strings.Contains(out.String(), ": CURFEW_LONG=1 CURFEW_SEED="); named != (test.known > 0) {
 				t.Errorf("how to repeat a known failure is there: %v\n%s", named, out.String())
 			}
 		})
