@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -219,7 +219,7 @@ func TestABadCountDoesNotHangRedis(t *testing.T) {
 	defer rdb.Close()
 	s := newScript(t, rdb)
 	for _, count := range []string{"-0.5", "-1", "0", "0.5", "nan", "inf", "-inf", "", "1e308"} {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), await.Patience)
 		_, err := s.library.Run(ctx, rdb, "enqueue", s.q.Root(0), "1", count, "kind", "k", "1", "0-a", "")
 		cancel()
 		if err != nil && !lua.Raised(err) {

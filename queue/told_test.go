@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -185,7 +186,7 @@ func (l *listener) sweep() {
 // were published, so a message that hears publishes itself comes after all others.
 func (l *listener) hears() string {
 	l.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Patience)
 	defer cancel()
 	const mark = "no more"
 	if err := l.rdb.Publish(ctx, l.channel, mark).Err(); err != nil {

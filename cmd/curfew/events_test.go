@@ -15,11 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/size"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
@@ -134,13 +134,8 @@ func TestFollowPrintsNewEventsUntilItIsInterrupted(t *testing.T) {
 	if lines.Scan() {
 		t.Errorf("got %s, want no more lines: the cursor is already printed", lines.Text())
 	}
-	select {
-	case code := <-ended:
-		if code != 0 {
-			t.Errorf("exit %d after an interrupt, want 0", code)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("follow did not end after the interrupt")
+	if code := await.Receive(t, ended, "follow ends after the interrupt"); code != 0 {
+		t.Errorf("exit %d after an interrupt, want 0", code)
 	}
 }
 

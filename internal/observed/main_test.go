@@ -50,7 +50,7 @@ func play(ctx context.Context, role func(context.Context, *queue.Queue) error) e
 	}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter))
 	defer func() {
-		flush, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		flush, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := provider.Shutdown(flush); err != nil {
 			slog.Error("Spans are lost", "error", err)
