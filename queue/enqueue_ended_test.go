@@ -161,7 +161,7 @@ func TestTheOutcomeOfACallThatIsNotSentIsKnown(t *testing.T) {
 				})
 			}
 			await.Until(t, "three calls are sent", func() bool { return hook.entered.Load() >= 3 })
-			time.Sleep(50 * time.Millisecond) // for those that are not to be sent
+			time.Sleep(50 * time.Millisecond) // sleeps: for those that are not to be sent
 			cancel()
 			group.Wait()
 			if sent, lost := hook.entered.Load(), unknown.Load(); sent != 3 || lost > sent {

@@ -256,7 +256,7 @@ func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 
 // The blocking call that waits for work does not return, as on a half-open connection. The worker
 // does not wait for it any longer than requested.
-func TestABlockingCallThatHangsDelaysNoTask(t *testing.T) {
+func TestABlockingCallThatHangsStopsNoTask(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {

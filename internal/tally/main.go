@@ -11,7 +11,7 @@
 // the other, when all others have ended.
 //
 // The tests get a folder of their own for temporary files, and CURFEW_SEED for their random choices. When tally ends, also
-// by Ctrl-C, it ends the processes that the tests have left and removes the folder (leftovers.go).
+// by Ctrl-C or with its terminal, it ends the processes that the tests have left and removes the folder (leftovers.go).
 //
 // tally runs go test itself, because the exit code of go test would be lost in a pipe.
 package main
@@ -44,7 +44,7 @@ func main() {
 	}
 	flag.Parse()
 	r.last, r.args = strings.Fields(*last), flag.Args()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	passed, err := r.run(ctx, *minimum)
 	interrupted := ctx.Err() != nil
 	stop()
