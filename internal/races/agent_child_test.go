@@ -29,6 +29,7 @@ func playAgents(ctx context.Context, role string, rdb *redis.Client, q *queue.Qu
 	switch role {
 	case "traveller": // it runs only the agents, and dies at one of its calls
 		config.Concurrency, config.Queues = 1, map[string]int{"agents": 1}
+		config.Lease = 5 * time.Second // many of them start at once, and only those that die may lose a lease
 		n, _ := strconv.Atoi(os.Getenv(diesAtVariable))
 		names, nth := agentScripts(n)
 		rdb.AddHook(&fuse{n: nth, before: os.Getenv(diesVariable) == "before", names: names, ledger: ledger})
