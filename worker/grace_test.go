@@ -23,7 +23,7 @@ func TestACancelledHandlerCanCleanUp(t *testing.T) {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, shared(t), 1)
-			w := worker.New(s.q, worker.Config{Lease: time.Second, Beat: 20 * time.Millisecond})
+			w := worker.New(s.q, worker.Config{Lease: 10 * time.Second, Beat: 20 * time.Millisecond})
 			started, cancelled, clean := make(chan bool), make(chan error), make(chan bool)
 			w.HandleRaw("k", raw(func(ctx context.Context) error {
 				started <- true

@@ -100,7 +100,7 @@ func TestAHandlerThatStopsAtTheDeadlineHasTimedOut(t *testing.T) {
 func TestANewClaimStopsTheOldAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
-	w := worker.New(s.q, worker.Config{Lease: 3 * time.Second, Beat: 100 * time.Millisecond})
+	w := worker.New(s.q, worker.Config{Lease: 30 * time.Second, Beat: 100 * time.Millisecond})
 	causes, began := make(chan error, 1), make(chan struct{}, 1)
 	hung := hang(causes)
 	w.HandleRaw("hang", func(ctx context.Context, p []byte) ([]byte, error) {

@@ -148,7 +148,7 @@ func tenThousandAtOnce(t *testing.T) {
 // result gets it at 5 s.
 func endToEnd(t *testing.T, handle func(context.Context) error) (s *stage, w *worker.Worker, stop func(), id string) {
 	s = running(t)
-	w, stop = s.work(worker.Config{Lease: time.Second, Beat: 200 * time.Millisecond}, handle)
+	w, stop = s.work(worker.Config{Lease: 10 * time.Second, Beat: 200 * time.Millisecond}, handle)
 	start := time.Now()
 	id = s.enqueue(queue.Task{Kind: "k", Timeout: 5 * time.Second, MaxRetries: 3})
 	_, err := s.result(id)
