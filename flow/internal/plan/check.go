@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/internal/names"
@@ -24,18 +25,20 @@ func (r *reader) unknown(t *tree, what, name string, known []string) {
 // noSuch says that nothing has a name, and what may have been meant.
 func (r *reader) noSuch(what, name string, known []string) string {
 	advice := ""
-	if near := r.nearest(name, known); near != "" && len(name) > 2 {
-		advice = ": did you mean " + near + "?"
-	} else if len(known) > 0 && len(known) <= 20 {
-		advice = ": there is " + strings.Join(each(known), ", ")
+	if near := offered(r.nearest(name, known)); len(near) > 0 && len(name) > 2 {
+		advice = ": did you mean " + near[0] + "?"
+	} else if len(known) <= 20 {
+		if known = offered(known...); len(known) > 0 {
+			advice = ": there is " + strings.Join(known, ", ")
+		}
 	}
 	return fmt.Sprintf("there is no %s %q%s", what, clip(name), advice)
 }
 
-// each returns names, each once, without empty ones.
-func each(names []string) (all []string) {
+// offered returns the names that may have been meant, each once. A name that is itself a fault, such as one with a new line, is none.
+func offered(names ...string) (all []string) {
 	for _, name := range names {
-		if name != "" && !slices.Contains(all, name) {
+		if name != "" && !slices.Contains(all, name) && !strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
 			all = append(all, name)
 		}
 	}

@@ -18,6 +18,8 @@ type faultyDefinition struct {
 }
 
 var faultyDefinitions = []faultyDefinition{
+	{"a template whose name has a new line", `{"spec":{"entrypoint":"main","templates":[{"name":"ma\n","dag":{"tasks":[{"name":"a","executor":{"type":"x"}}]}}]}}`,
+		[]string{`line 1: spec.entrypoint: there is no template "main"`, `line 1: spec.templates[0].name: "ma\n" must be 1 to 60 of A-Z a-z 0-9 _ - and begin with a letter`}},
 	{"no templates", `{"spec":{"entrypoint":"main","timeout":"30m","templates":[]}}`, []string{`line 1: spec.entrypoint: there is no template "main"`}},
 	{"not a definition", `[1]`, []string{"line 1: the definition: must be an object, and is a list", "line 1: the definition: spec and nodes are missing"}},
 	{"only a comment", "# later\n", []string{"line 1: the definition: the definition is empty"}},
