@@ -86,7 +86,7 @@ func (d *draw) run(ctx context.Context) (broken int, err error) {
 	ran, known, ended := 0, 0, 0
 	for _, p := range packages {
 		if ctx.Err() != nil || time.Now().After(d.over) {
-			break
+			break // before the next package is built
 		}
 		binary, tests, err := d.build(ctx, d.dir, p)
 		if err != nil {
@@ -94,6 +94,9 @@ func (d *draw) run(ctx context.Context) (broken int, err error) {
 		}
 		random.Shuffle(len(tests), func(i, j int) { tests[i], tests[j] = tests[j], tests[i] })
 		for _, test := range tests[:min(perPackage, len(tests))] {
+			if ctx.Err() != nil || time.Now().After(d.over) {
+				break
+			}
 			passes, said := d.test(ctx, d.dir, p, binary, test)
 			if said == "" {
 				if passes {

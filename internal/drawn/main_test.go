@@ -58,13 +58,13 @@ func TestWhoBrokeATest(t *testing.T) {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			span := 5 * time.Minute
+			most := 5 * time.Minute
 			if test.ended > 0 {
-				span = 4 * time.Second
+				most = time.Second
 			}
 			dir := repository(t, test.bodies...)
 			os.WriteFile(filepath.Join(dir, "p", "once"), nil, 0o600)
-			d := draw{out: &out, dir: dir, over: time.Now().Add(span), most: span}
+			d := draw{out: &out, dir: dir, over: time.Now().Add(5 * time.Minute), most: most}
 			broken, err := d.run(t.Context())
 			want := fmt.Sprintf("the tree draws %d long tests: %d broken by the change, %d known failures; %d took too long and were ended\n", test.ran, test.broken, test.known, test.ended)
 			if err != nil || broken != test.broken || !strings.HasSuffix(out.String(), want) {

@@ -230,7 +230,7 @@ func (d *Definition) CheckInputs(given map[string]any) error {
 	return nil
 }
 
-// checkInputs compares what a call gives with what a template takes.
+// checkInputs compares the arguments of a call with the inputs of its template.
 func (r *reader) checkInputs(c *Call, called *Template) {
 	given := map[string]bool{}
 	for _, p := range c.Inputs {
