@@ -101,7 +101,7 @@ time.monotonic = lambda: real_monotonic() / 0.75
 		"fast.cjs": "const real = setTimeout; globalThis.setTimeout = (f, ms, ...args) => real(f, ms * 0.75, ...args);\n",
 		"timeout":  "#!/bin/sh\nseconds=$(awk \"BEGIN { print $3 * 0.75 }\")\nshift 3\nexec /usr/bin/timeout -k 1 \"$seconds\" \"$@\"\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		if err := redisproc.WriteProgram(filepath.Join(dir, name), text); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@
 package scripts_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
 // machine is a folder with a PATH of fake programs for those that would change the system.
@@ -57,7 +59,7 @@ func newMachine(t *testing.T, programs map[string]string) *machine {
 
 func (m *machine) write(name, text string) {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o755); err != nil {
+	if err := redisproc.WriteProgram(filepath.Join(m.dir, name), text); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -311,16 +313,20 @@ func TestAnExistingPolicyFileIsRestored(t *testing.T) {
 			m := newMachine(t, map[string]string{"apt-get": strings.ReplaceAll(aptGet, "INSTALL", test.install)})
 			m.write("policy-rc.d", theirs)
 			cmd := m.command("apt", "hello")
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
 			if test.interrupted {
-				m.await("begun")
+				await.Until(t, "the installation has begun or ended", func() bool { return m.has("begun") || len(ended) > 0 })
 				cmd.Process.Signal(os.Interrupt)
 				m.write("go", "")
 			}
-			if err := cmd.Wait(); (err == nil) != (test.install == ":") {
-				t.Errorf("exit: %v", err)
+			if err := await.Receive(t, ended, "the end"); (err == nil) != (test.install == ":") {
+				t.Errorf("exit: %v; said\n%s", err, said.String())
 			}
 			if got, err := os.ReadFile(m.policy); string(got) != theirs {
 				t.Errorf("policy-rc.d is now %q (%v), want what it was before", got, err)
@@ -335,12 +341,9 @@ func TestAnExistingPolicyFileIsRestored(t *testing.T) {
 	}
 }
 
-func (m *machine) await(name string) {
-	m.t.Helper()
-	await.Until(m.t, name+" is there", func() bool {
-		_, err := os.Stat(filepath.Join(m.dir, name))
-		return err == nil
-	})
+func (m *machine) has(name string) bool {
+	_, err := os.Stat(filepath.Join(m.dir, name))
+	return err == nil
 }
 
 func TestFuzzRunsEachTarget(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/pages"
+	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
 // docs/how-to/flows.md is played as a reader does, in an empty folder with a shell: the files that it shows, the commands, and what they
@@ -52,7 +53,7 @@ func (r *flowReader) file(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+	if err := redisproc.WriteProgram(path, text); err != nil {
 		r.t.Fatal(err)
 	}
 }

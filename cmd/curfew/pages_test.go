@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/internal/pages"
+	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
 // Each command line of the pages that calls curfew is valid: curfew finds its command, its flags and enough arguments. No command
@@ -56,7 +57,7 @@ func needs(t *testing.T, words []string) {
 			name = payload
 		}
 		if program || is {
-			if err := os.WriteFile(name, []byte("{}"), 0o700); err != nil {
+			if err := redisproc.WriteProgram(name, "{}"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/outside"
+	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -155,7 +156,10 @@ func TestCommandsThatCannotBeStarted(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		if err := redisproc.WriteProgram(path, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 		return path

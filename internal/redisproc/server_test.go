@@ -130,7 +130,7 @@ func TestRestartWaitsForItsPort(t *testing.T) {
 func TestAnOldServerIsRefusedWithAdvice(t *testing.T) {
 	dir := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nREDISPROC_OLD=$2 exec %q -test.run='^TestHelperOldServer$'\n", os.Args[0])
-	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte(script), 0o755); err != nil {
+	if err := WriteProgram(filepath.Join(dir, "redis-server"), script); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)

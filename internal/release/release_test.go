@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/internal/size"
 )
 
@@ -64,7 +65,7 @@ func TestAReleaseIsReproducible(t *testing.T) {
 	}
 	for _, name := range []string{"curfew", "curfew-bench"} {
 		program := filepath.Join(out, name)
-		if err := os.WriteFile(program, []byte(files[folder+name]), 0o755); err != nil {
+		if err := redisproc.WriteProgram(program, files[folder+name]); err != nil {
 			t.Fatal(err)
 		}
 		said, err := exec.Command(program, "version").CombinedOutput()

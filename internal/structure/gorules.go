@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -82,6 +83,34 @@ func sleeps(fsys fs.FS) ([]string, error) {
 				if name, ok := selector.X.(*ast.Ident); ok && name.Name == "time" && !said[line] && !said[line-1] {
 					found = append(found, fmt.Sprintf("%s:%d: a test sleeps: wait for a signal, or give the reason in a comment \"// sleeps: why\"", s.name, line))
 				}
+			}
+			return true
+		})
+	}
+	return found, err
+}
+
+// programs finds a test that writes a file that can be executed without redisproc.WriteProgram: a process that starts in
+// the same moment holds the file open, and Linux does not execute it.
+func programs(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		if !s.test() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, _ := n.(*ast.CallExpr)
+			if call == nil || len(call.Args) != 3 {
+				return true
+			}
+			method, _ := call.Fun.(*ast.SelectorExpr)
+			mode, _ := call.Args[2].(*ast.BasicLit)
+			if method == nil || method.Sel.Name != "WriteFile" || mode == nil {
+				return true
+			}
+			if bits, err := strconv.ParseUint(mode.Value, 0, 32); err == nil && bits&0o111 != 0 {
+				found = append(found, fmt.Sprintf("%s:%d: a test writes a program: use redisproc.WriteProgram", s.name, s.line(n.Pos())))
 			}
 			return true
 		})

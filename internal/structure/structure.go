@@ -26,6 +26,7 @@ var rules = []rule{
 	{"state changes in Lua and nowhere else", stateInGo},
 	{"no test sleeps without a reason", sleeps},
 	{"no test has a limit of real time", realTime},
+	{"tests write programs in one way", programs},
 	{"the error of a pipeline is kept", pipelines},
 	{"a terminal status is given in finish.lua only", terminalStatus},
 	{"nothing is written while a call decides", writesInLua},

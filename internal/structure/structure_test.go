@@ -116,6 +116,11 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{sleeps, "the reason of another sleep", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n\ttime.Sleep(1)\n}\n"), []string{":6"}},
 		{sleeps, "code outside of tests", files("a/a.go", "package a\n\nfunc f() { time.Sleep(1) }\n"), nil},
 
+		{programs, "a program", files("a/a_test.go", "package a\n\nvar err = os.WriteFile(p, b, 0o755)\n"), []string{"a/a_test.go:3: a test writes a program"}},
+		{programs, "an old octal number", files("a/a_test.go", "package a\n\nvar err = os.WriteFile(p, b, 0700)\n"), []string{"a/a_test.go:3"}},
+		{programs, "a file", files("a/a_test.go", "package a\n\nvar err = os.WriteFile(p, b, 0o644)\n"), nil},
+		{programs, "code outside of tests", files("a/a.go", "package a\n\nvar err = os.WriteFile(p, b, 0o755)\n"), nil},
+
 		{realTime, "a limit of the time since", since("if time.Since(began) > time.Second { t.Error() }"), []string{"a/a_test.go:4: a test has a limit of real time"}},
 		{realTime, "a limit of a variable", since("if took := time.Since(began); err != nil || took >= most { t.Error() }"), []string{":4"}},
 		{realTime, "a limit that is turned round", since("took := time.Since(began) / 3\n\tif most < took { t.Error() }"), []string{":5"}},
