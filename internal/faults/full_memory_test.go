@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
@@ -37,6 +38,7 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	release := s.longWorker()
 
 	limit := s.fill()
+	lease := s.lease(long[0])
 	var refused atomic.Int64
 	var stops []func()
 	for range 4 {
@@ -48,7 +50,7 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	for _, id := range append(late, waiting[len(waiting)-20:]...) {
 		s.Ended(id)
 	}
-	// Redis stays full all this time, which is longer than the lease of the long task.
+	await.Until(t, "the lease of the long task is renewed while Redis is full", func() bool { return s.lease(long[0]) > lease })
 	before := refused.Load()
 	await.Until(t, "enqueues are still refused", func() bool { return refused.Load() > before+20 })
 	close(release)
@@ -94,11 +96,11 @@ func (s *stage) hold(lease time.Duration) string {
 	return id
 }
 
-// longWorker runs a worker with a short lease, whose handler runs until release is closed.
+// longWorker runs a worker whose handler runs until release is closed.
 func (s *stage) longWorker() (release chan struct{}) {
 	release = make(chan struct{})
 	began := make(chan struct{}, 1)
-	w := worker.New(s.Another(), worker.Config{Lease: time.Second, Queues: map[string]int{"long": 1}})
+	w := worker.New(s.Another(), worker.Config{Lease: time.Minute, Beat: 200 * time.Millisecond, Queues: map[string]int{"long": 1}})
 	s.work(w, map[string]worker.Handler{"long": func(context.Context, []byte) ([]byte, error) {
 		began <- struct{}{}
 		<-release
@@ -106,6 +108,20 @@ func (s *stage) longWorker() (release chan struct{}) {
 	}})
 	await.Receive(s.T, began, "the long task begins")
 	return release
+}
+
+// lease returns when the lease of the worker of a task ends, in ms since 1970.
+func (s *stage) lease(id string) float64 {
+	s.Helper()
+	r, err := s.Q.Get(s.Context(), id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	at, err := s.Redis.ZScore(s.Context(), s.Q.Engine().Root(queuetest.Partition(s.T, id))+":workers", r.Worker).Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return at
 }
 
 // fill sets maxmemory a little above the used memory, and returns it.
