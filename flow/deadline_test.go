@@ -98,7 +98,7 @@ func TestOnTimeoutOfARun(t *testing.T) {
 	} {
 		t.Run(c.policy, func(t *testing.T) {
 			s := newStage(t)
-			s.put(`{"id":"slow","timeout":"500ms","on_timeout":"` + c.policy + `","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"never","executor":{"type":"wait"}}]}}]}}`)
+			s.put(`{"id":"slow","timeout":"4s","on_timeout":"` + c.policy + `","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"never","executor":{"type":"wait"}}]}}]}}`)
 			calls := func(id, excuse string) string {
 				s.put(`{"id":"` + id + `","timeout":"1h","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[
 					{"name":"child","executor":{"type":"workflow_call","workflow":"slow"},"continueOn":{"` + excuse + `":true}},
@@ -110,7 +110,7 @@ func TestOnTimeoutOfARun(t *testing.T) {
 			s.reap(2)
 			for _, id := range []string{whole, one + ".child", two + ".child"} {
 				r := s.end(id)
-				if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != queue.TimeoutWorkflow || r.Error != c.text || r.CompletedAt.Sub(r.CreatedAt) != 500*time.Millisecond {
+				if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != queue.TimeoutWorkflow || r.Error != c.text || r.CompletedAt.Sub(r.CreatedAt) != 4*time.Second {
 					t.Errorf("the run is %s (%s), %s, after %v", r.Status, r.TimeoutType, r.Error, r.CompletedAt.Sub(r.CreatedAt))
 				}
 				var failed *queue.TaskFailedError
@@ -126,7 +126,7 @@ func TestOnTimeoutOfARun(t *testing.T) {
 				if n := s.get(id + ".never").Node; n != (queue.Node{Definition: "slow", Version: "1", Name: "never"}) {
 					t.Errorf("the record of the node says %v", n)
 				}
-				if e := s.event("task_timed_out", id); e["timeout_type"] != "workflow" || e["policy_applied"] != c.policy || e["reason"] != "workflow_timeout" || e["timeout_duration_ms"] != "500" {
+				if e := s.event("task_timed_out", id); e["timeout_type"] != "workflow" || e["policy_applied"] != c.policy || e["reason"] != "workflow_timeout" || e["timeout_duration_ms"] != "4000" {
 					t.Errorf("the event says %v", e)
 				}
 			}

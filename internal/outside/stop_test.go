@@ -107,7 +107,7 @@ func TestACommandHasTheTimeoutGraceOfItsTask(t *testing.T) {
 	c := s.script(`trap 'sleep 0.2; echo saved; exit 0' TERM; echo $$ >$DIR/pid; while :; do sleep 0.01; done`, dir)
 	c.Grace = time.Millisecond
 	s.work(c.Handle)
-	id := s.enqueue(queue.Task{Timeout: 2 * time.Second, TimeoutGrace: time.Minute}) // it is half of the time at most
+	id := s.enqueue(queue.Task{Timeout: 6 * time.Second, TimeoutGrace: time.Minute}) // it is half of the time at most
 	want{result: "saved\n"}.compare(t, s.ended(id))
 }
 

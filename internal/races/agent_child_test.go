@@ -34,8 +34,10 @@ func playAgents(ctx context.Context, role string, rdb *redis.Client, q *queue.Qu
 		names, nth := agentScripts(n)
 		rdb.AddHook(&fuse{n: nth, before: os.Getenv(diesVariable) == "before", names: names, ledger: ledger})
 	case "sleeper":
+		config.Lease = time.Minute
 		config.Queues = map[string]int{"sleepers": 1}
 	case "patient":
+		config.Lease = time.Minute
 		config.Queues = map[string]int{"agents": 1}
 	case "both":
 		config.Queues, config.NoReaper = map[string]int{"agents": 1, "leaves": 1}, false
