@@ -86,7 +86,7 @@ func TestGraceEndsThoughTheHandlerDoesNot(t *testing.T) {
 // return before the limit.
 func TestTimeoutGrace(t *testing.T) {
 	t.Parallel()
-	const span, grace = 3 * time.Second, 2 * time.Second
+	const span, grace = 8 * time.Second, 5 * time.Second
 	for _, c := range []struct {
 		claim  string
 		task   queue.Task
@@ -142,9 +142,9 @@ func TestAnAttemptStoppedInItsGraceIsRetried(t *testing.T) {
 		return context.Cause(ctx)
 	}))
 	s.run(w)
-	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: 4 * time.Second, TimeoutGrace: 2 * time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
+	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: 8 * time.Second, TimeoutGrace: 4 * time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
 	r := s.ended(id)
-	if r.Status != queue.Completed || r.Retries != 1 || r.CompletedAt.Sub(r.CreatedAt) > 3500*time.Millisecond {
+	if r.Status != queue.Completed || r.Retries != 1 || r.CompletedAt.Sub(r.CreatedAt) > 7*time.Second {
 		t.Errorf("the task is %s after %d retries and %v, want COMPLETED after 1 and 3.5s at most", r.Status, r.Retries, r.CompletedAt.Sub(r.CreatedAt))
 	}
 }

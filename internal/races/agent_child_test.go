@@ -181,6 +181,7 @@ type fuse struct {
 
 	mu   sync.Mutex
 	seen int
+	last string // the arguments of the last call: a try of the same call is not another one
 }
 
 func (f *fuse) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -194,7 +195,10 @@ func (f *fuse) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		f.mu.Lock()
-		f.seen++
+		if said := fmt.Sprint(args); said != f.last {
+			f.last = said
+			f.seen++
+		}
 		dies := f.seen == f.n
 		f.mu.Unlock()
 		f.ledger.mu.Lock()
