@@ -20,7 +20,7 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 		if b == nil {
 			return "nothing"
 		}
-		b.wait.Mode, b.wait.Limit = pick(queue.WaitAll, queue.WaitAny, queue.WaitSettled), 8*time.Millisecond
+		b.wait.Mode, b.wait.Limit = pick(queue.WaitAll, queue.WaitAny, queue.WaitSettled), l.slower(8*time.Millisecond)
 		b.wait.KeepPending, b.wait.Proceed = rand.IntN(2) == 0, rand.IntN(2) == 0
 		b.wait.CancelLosers = rand.IntN(2) == 0
 		b.wait.FromFirst = b.wait.Mode != queue.WaitAny && rand.IntN(2) == 0
@@ -32,9 +32,9 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 			return "nothing"
 		}
 		limit := start.Add(b.wait.Limit)
-		l.meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); b.end(1, 1, either()) },
-			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
-			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
+		l.meet(func() { near(limit, l.slower(time.Millisecond), l.slower(2*time.Millisecond)); b.end(1, 1, either()) },
+			func() { near(limit, 0, l.slower(3*time.Millisecond)); b.sweep(2) },
+			func() { near(limit, 0, l.slower(3*time.Millisecond)); b.sweep(3) })
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		return b.resume(nil).Reason
 	}, "satisfied", "timed_out")
@@ -116,7 +116,7 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 			return "nothing"
 		}
 		promise := b.expectSignal()
-		b.wait.Limit, b.wait.KeepPending = 8*time.Millisecond, rand.IntN(2) == 0
+		b.wait.Limit, b.wait.KeepPending = l.slower(8*time.Millisecond), rand.IntN(2) == 0
 		start := time.Now()
 		if answer, err := b.suspend(0, promise); err != nil || answer != nil {
 			b.Errorf("suspend = %v, %v", answer, err)
@@ -124,9 +124,9 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 		}
 		limit := start.Add(b.wait.Limit)
 		var told bool
-		l.meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); told = b.signal(1, "hello") },
-			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
-			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
+		l.meet(func() { near(limit, l.slower(time.Millisecond), l.slower(2*time.Millisecond)); told = b.signal(1, "hello") },
+			func() { near(limit, 0, l.slower(3*time.Millisecond)); b.sweep(2) },
+			func() { near(limit, 0, l.slower(3*time.Millisecond)); b.sweep(3) })
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		o := b.signalled(nil, "hello")
 		if o.Reason == "satisfied" && !told {
@@ -163,8 +163,8 @@ func (b *bout) signalled(answer *queue.WaitOutcome, text string) queue.WaitOutco
 func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
-	const lease = 6 * time.Millisecond
 	race(t, 8, func(l *lane) string {
+		lease := l.slower(6 * time.Millisecond)
 		b := l.bout(queue.Task{}, 1)
 		if b == nil {
 			return "nothing"
@@ -177,10 +177,10 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 		var err error
 		var claims []queue.Claim
 		next := b.name + "-next"
-		l.meet(func() { near(over, time.Millisecond, 3*time.Millisecond); answer, err = b.suspend(0) },
-			func() { near(over, 0, 2*time.Millisecond); b.sweep(2) },
+		l.meet(func() { near(over, l.slower(time.Millisecond), l.slower(3*time.Millisecond)); answer, err = b.suspend(0) },
+			func() { near(over, 0, l.slower(2*time.Millisecond)); b.sweep(2) },
 			func() {
-				near(over, 0, 2*time.Millisecond)
+				near(over, 0, l.slower(2*time.Millisecond))
 				b.sweep(3)
 				claims = b.take(3, next, b.agents(), 2, time.Minute)
 			})

@@ -153,6 +153,9 @@ func (r *ring) meet(sides ...func()) {
 	group.Wait()
 }
 
+// slower returns a duration of the first rounds, multiplied like the spread of these.
+func (r *ring) slower(d time.Duration) time.Duration { return d * (r.spread / spread) }
+
 // near waits until a random instant, from before an instant until after it.
 func near(instant time.Time, before, after time.Duration) {
 	until(instant.Add(-before + rand.N(before+after)))
