@@ -73,7 +73,11 @@ func churn(ctx context.Context, q *queue.Queue, worker string) {
 		}
 		var tasks []queue.Task
 		for i := range 40 {
-			tasks = append(tasks, queue.Task{Kind: "k", Queue: quotas[i%2].Queue, Timeout: time.Duration(20+i*i) * time.Millisecond, MaxRetries: 1,
+			timeout := time.Duration(20+i*i) * time.Millisecond
+			if i < 4 { // it is cancelled, however busy the machine is
+				timeout = time.Minute
+			}
+			tasks = append(tasks, queue.Task{Kind: "k", Queue: quotas[i%2].Queue, Timeout: timeout, MaxRetries: 1,
 				Retention: 100 * time.Millisecond, IdempotencyKey: fmt.Sprint(worker, n, i)})
 		}
 		receipts, _ := q.EnqueueAll(ctx, tasks)
