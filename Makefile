@@ -19,7 +19,7 @@ TIMEOUT  ?= 15m
 # The tests of real time run alone, after all others.
 LAST     ?= ./internal/timing
 
-.PHONY: help demo test ci long drawn fmt vet lint fuzz race doors planted mutants lua docs redis room bench release clean
+.PHONY: help demo test ci long stall drawn fmt vet lint fuzz race doors planted mutants lua docs redis room bench release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ ci: ## Run what a change must pass: checks, race subset, and both README command
 long: room redis ## Run all variants and repetitions of the tests, plant their delays, and fuzz longer: up to 90 minutes
 	@CURFEW_LONG=1 CURFEW_PLANT=1 go run ./internal/tally -minimum .ci/minimum -last '$(LAST)' -- -timeout 90m -count 1 ./...
 	@scripts/fuzz 60s
+
+stall: redis ## Run all tests but those of real time, and stop their processes at random for up to 1.5 s
+	@go run ./internal/tally -stall -- -vet=off -count 1 -timeout $(TIMEOUT) $$(go list ./... | grep -v -e /internal/timing -e /internal/tally)
 
 drawn: redis ## Run the long tests that the hash of the tree draws, for two minutes
 	@go run ./internal/drawn -for $(or $(FOR),2m)

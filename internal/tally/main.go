@@ -10,6 +10,8 @@
 // run at once, as tests also wait; -p of go test changes that. -last names packages that measure time. They run one after
 // the other, when all others have ended.
 //
+// With -stall it stops the test binaries at random, as a busy machine does (stall.go).
+//
 // The tests get a folder of their own for temporary files, and CURFEW_SEED for their random choices. When tally ends, also
 // by Ctrl-C or with its terminal, it ends the processes that the tests have left and removes the folder (leftovers.go).
 //
@@ -37,9 +39,10 @@ import (
 func main() {
 	var r run
 	minimum := flag.String("minimum", "", "a `file` of lines \"name value\" with the least counts that must be tested")
+	flag.BoolVar(&r.stall, "stall", false, "stop the test binaries at random, for up to 1.5 s")
 	last := flag.String("last", "", "the `packages` to run alone, after the others, as go list takes them")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: tally [-minimum file] [-last packages] -- arguments of go test")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: tally [-minimum file] [-last packages] [-stall] -- arguments of go test")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -63,6 +66,7 @@ func main() {
 // run is one run of the tests.
 type run struct {
 	last, args []string // packages, and the arguments of go test with the names of all packages
+	stall      bool
 }
 
 // run reports whether all tests passed. It returns an error if the tests could not be run.
@@ -102,7 +106,7 @@ func (r *run) run(ctx context.Context, minimum string) (passed bool, err error) 
 	c := newCounter(os.Stdout)
 	var ended error
 	for _, args := range stages {
-		failed, err := test(ctx, c, args)
+		failed, err := test(ctx, c, args, r.stall)
 		if err != nil || ctx.Err() != nil {
 			return false, err
 		}
@@ -168,7 +172,7 @@ func list(patterns []string) ([]string, error) {
 const patience = 5 * time.Second
 
 // test runs go test in a process group of its own, and stops it if ctx ends. ended is its error.
-func test(ctx context.Context, c *counter, args []string) (ended, err error) {
+func test(ctx context.Context, c *counter, args []string, stalls bool) (ended, err error) {
 	runtime.LockOSThread() // processgroup ties the process to this thread
 	defer runtime.UnlockOSThread()
 	atOnce := strconv.Itoa(3 * runtime.NumCPU())
@@ -191,6 +195,12 @@ func test(ctx context.Context, c *counter, args []string) (ended, err error) {
 		group.Stop()
 		time.AfterFunc(patience, group.Kill)
 	})()
+	if stalls {
+		over, done := context.WithCancel(ctx)
+		stalled := make(chan bool)
+		go func() { stall(over, group.ID()); close(stalled) }()
+		defer func() { done(); <-stalled }()
+	}
 	if err := c.read(events); err != nil {
 		group.Kill()
 		test.Wait()
