@@ -147,10 +147,14 @@ func (r *replay) begun(ctx context.Context) (time.Time, error) {
 	if err := r.learn(ctx, first); err != nil {
 		return at, err
 	}
+	var children []time.Time
 	for _, name := range namesOf(steps) {
-		if child := r.children.records[name]; child != nil && child.CreatedAt.Before(at) {
-			at = child.CreatedAt
+		if child := r.children.records[name]; child != nil {
+			children = append(children, child.CreatedAt)
 		}
+	}
+	if len(children) > 0 { // also if the clock of Redis was set back since, and the run was claimed again
+		at = slices.MinFunc(children, time.Time.Compare)
 	}
 	return at, nil
 }

@@ -18,3 +18,10 @@ func TestStories(t *testing.T) {
 		story.Run(t, redistest.Embedded(t).Client(), "s", "testdata", func(name string) bool { return size.Drawn(name, 4) })
 	})
 }
+
+func TestStoriesWithAClockThatIsSetBack(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
+	rdb := redistest.Start(t).Client(t)
+	played := story.SetBack(t, rdb, "b", "testdata", func(point string) bool { return size.Drawn(point, 16) })
+	t.Logf("%d stories with one step back", played)
+}

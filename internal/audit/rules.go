@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -145,7 +146,6 @@ func (a *audit) task(id string, t map[string]string) {
 		}
 		a.must(status == queue.Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
 			t["error"] == text, id, "timed out, and must be FAILED with reason timeout, a timeout_type, detected_at and the fixed error")
-		a.must(engine.Number(t["detected_at"]) >= engine.Number(t["completed_at"]), id, "has a detected_at before its completed_at")
 	}
 	a.cure = ofTask("")
 	a.places(id, t, status)
@@ -271,6 +271,17 @@ func (a *audit) iff(key, id, score string, should bool) {
 	}
 }
 
+// usedOnce matches ids that no later task can have, and those of their children and hooks.
+var usedOnce = regexp.MustCompile(`^\d+-[0-9A-Z]{16,}(?:[.!]|$)`)
+
+// belongs reports whether a child is of this owner, and not of an earlier task with the same id (lua/task/incarnation.lua).
+func belongs(child, owner map[string]string, of string) bool {
+	if n := child["of_number"]; n != "" {
+		return n == cmp.Or(owner["number"], owner["created_at"])
+	}
+	return usedOnce.MatchString(of) || engine.Number(child["created_at"]) >= engine.Number(owner["created_at"])
+}
+
 // ancestry checks a child against its owner: the owner lists the child, the child's deadline is not
 // later than the owner's, and the child outlives the owner only while the sweep ends the owner's children.
 func (a *audit) ancestry(id string, t map[string]string) {
@@ -284,8 +295,8 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		a.must(!Live(t), id, "lives and its owner has no record")
 		return
 	}
-	if !Live(t) && engine.Number(t["created_at"]) < engine.Number(owner["created_at"]) {
-		return // it belongs to an earlier task of this name (lua/task/left_behind.lua)
+	if !Live(t) && !belongs(t, owner, of) {
+		return // to an earlier task of this name (lua/task/left_behind.lua)
 	}
 	if Live(owner) {
 		a.cure = ofTask("children")

@@ -73,7 +73,9 @@ func (m *model) roomAndNext(line string) (n, next int64) {
 		n = max(most-m.number(line, queue.Running), 0)
 	}
 	if rate, token := q.control("rate"), q.control("per_ms"); rate != 0 {
-		whole, missing := q.control("burst")*token, max(q.full-m.now*rate, 0)
+		whole := q.control("burst") * token
+		q.full = min(q.full, m.now*rate+whole) // the clock was set back
+		missing := max(q.full-m.now*rate, 0)
 		if missing > whole-token && n > 0 {
 			next = ceil(m.now*rate+missing-whole+token, rate)
 		}

@@ -40,9 +40,7 @@ func (m *model) delete(id string) string {
 		m.goes[id] = goes
 		return fmt.Sprint("LATER ", goes)
 	}
-	delete(m.tasks, id)
-	delete(m.goes, id)
-	m.removed[id] = true
+	m.remove(id)
 	return "DELETED"
 }
 

@@ -192,6 +192,12 @@ func (m *model) fill(f map[string]string) map[string]string {
 // create puts a task in line, among the delayed tasks, or in neither.
 func (m *model) create(t *modelTask) {
 	t.status, t.created = queue.Pending, m.now
+	if m.least > m.now {
+		t.number = m.least
+	}
+	if of := m.tasks[cmp.Or(names.OwnerOf(t.id), t.given["hook_of"])]; of != nil {
+		t.ofNumber = cmp.Or(of.number, of.created)
+	}
 	if percent := t.ms("warn_percent"); percent != 0 && t.final() != 0 {
 		t.warn = m.now + (t.final()-m.now)*percent/100
 	}
@@ -202,6 +208,15 @@ func (m *model) create(t *modelTask) {
 		m.ready(t, false, 0)
 	}
 	m.emit("task_enqueued", t.id)
+}
+
+// remove removes the record of a task.
+func (m *model) remove(id string) {
+	t := m.tasks[id]
+	m.least = max(m.least, cmp.Or(t.number, t.created)+1, t.epoch+1)
+	delete(m.tasks, id)
+	delete(m.goes, id)
+	m.removed[id] = true
 }
 
 // hook makes the hook of a task that ended, if its producer asked for one.

@@ -32,6 +32,7 @@ func (m *model) count(t *modelTask, what string, n int64) {
 
 // value adds a value to a histogram.
 func (m *model) value(t *modelTask, histogram string, bounds []int64, n int64) {
+	n = max(n, 0) // also if the clock was set back meanwhile
 	bucket := "more"
 	for _, bound := range slices.Backward(bounds) {
 		if n <= bound {

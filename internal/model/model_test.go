@@ -16,6 +16,7 @@ import (
 // same operations on it and on Redis, and compares the whole state.
 type model struct {
 	now       int64
+	least     int64 // the least number of a later task
 	seq       int64 // the last place given at the end of a line, and at the front
 	front     int64
 	tasks     map[string]*modelTask
@@ -51,6 +52,7 @@ type modelTask struct {
 	given       map[string]string // fields from its producer and its kind, as stored
 	status      queue.Status
 
+	number, ofNumber                                  int64 // its own, if that is not created, and that of its owner
 	created, deadline, until, warn, limit, available  int64
 	readyAt                                           int64
 	started, completed, detected, cancelled, grace    int64

@@ -183,9 +183,7 @@ func (m *model) tidy() {
 			m.goes[id] = m.now + 1000
 			continue
 		}
-		delete(m.tasks, id)
-		delete(m.goes, id)
-		m.removed[id] = true
+		m.remove(id)
 	}
 	for _, key := range batch(m.forget, m.now) {
 		delete(m.keys, key)

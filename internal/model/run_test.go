@@ -108,7 +108,7 @@ func (p *player) operations() map[string]func(*rapid.T) {
 		"10 repeat": p.repeat, "11 enqueue": p.enqueue, "12 cancel": p.cancel, "13 control": p.control, "14 heartbeat": p.heartbeat,
 		"15 resolve": p.resolve, "16 define": p.define, "17 await": p.await, "18 drain": p.drain, "19 advance": p.advance,
 		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait,
-		"25 rest": p.rest, "26 delete": p.delete, "": p.compare,
+		"25 rest": p.rest, "26 delete": p.delete, "27 go back": p.goBack, "": p.compare,
 	}
 }
 
@@ -128,8 +128,9 @@ type player struct {
 	seq   int64
 	calls []func(*rapid.T) // all calls, to be repeated
 
-	looks int64                // when the reaper will sweep next
-	parts map[string]modelCall // the second part of a wait, by agent
+	looks  int64                // when the reaper will sweep next
+	behind int64                // how far the clock was set back since its last sweep
+	parts  map[string]modelCall // the second part of a wait, by agent
 
 	read string         // the newest event that was compared
 	told map[string]int // counts of events that a task can have once: its end, its warning
@@ -205,7 +206,7 @@ func (p *player) sweep(t *rapid.T) {
 	}
 	p.m.losers = mostLosers
 	p.m.sweep()
-	p.looks = p.m.now + swept.Wait.Milliseconds()
+	p.looks, p.behind = p.m.now+swept.Wait.Milliseconds(), 0
 }
 
 // rest sweeps until the reaper has nothing to do. It must get there, and then no wait may be out
@@ -232,6 +233,13 @@ func (p *player) advance(t *rapid.T) {
 // leap moves the clock past the ends of hooks, retentions and keys.
 func (p *player) leap(t *rapid.T) {
 	p.wait(t, rapid.SampledFrom([]int64{60_000, 300_000, 900_000, 86_400_000}).Draw(t, "ms"))
+}
+
+// goBack sets the clock of Redis back, as a correction does, or a failover to a host that is behind.
+func (p *player) goBack(t *rapid.T) {
+	ms := rapid.SampledFrom([]int64{1, 3, 10, 3000, 90_000}).Draw(t, "ms")
+	p.behind += ms
+	p.wait(t, -ms)
 }
 
 // die ends the lease of a worker, and another worker fetches what it held.

@@ -44,7 +44,9 @@ func formatSnapshot(s *audit.Snapshot) []string {
 				f[key], _, _ = strings.Cut(value, " ")
 			}
 		case "":
-			maps.DeleteFunc(f, func(name, _ string) bool { return name != "controlled" && !strings.HasPrefix(name, "kind:") })
+			maps.DeleteFunc(f, func(name, _ string) bool {
+				return name != "controlled" && name != "number" && !strings.HasPrefix(name, "kind:")
+			})
 			for name, value := range f {
 				if strings.HasPrefix(name, "kind:") {
 					f[name] = strings.Join(slices.Sorted(strings.SplitSeq(value, "\n")), "\n")
@@ -86,7 +88,7 @@ func (t *modelTask) record() map[string]string {
 	for _, field := range [...]struct {
 		name string
 		n    int64
-	}{{"created_at", t.created}, {"deadline_at", t.deadline}, {"until", t.until}, {"warn_at", t.warn},
+	}{{"created_at", t.created}, {"number", t.number}, {"of_number", t.ofNumber}, {"deadline_at", t.deadline}, {"until", t.until}, {"warn_at", t.warn},
 		{"limit_at", t.limit}, {"available_at", t.available}, {"started_at", t.started}, {"completed_at", t.completed},
 		{"detected_at", t.detected}, {"cancel_at", t.cancelled}, {"grace_at", t.grace}, {"progress_at", t.progressAt}, {"epoch", t.epoch}, {"retries", t.retries},
 		{"lease_losses", t.losses}, {"children", t.born}, {"attempt_at", t.attemptAt}, {"line_at", t.lineAt}, {"passed_on", t.passedOn}, {"ready_at", t.readyAt}} {
@@ -225,12 +227,13 @@ func (m *model) formatRoot() []string {
 	if m.controlled() {
 		root["controlled"] = "1"
 	}
+	root["number"] = zeroless(m.least)
 	var lines []string
 	if len(keys) > 0 {
 		lines = append(lines, "idem "+formatFields(keys))
 	}
-	if len(root) > 0 {
-		lines = append(lines, " "+formatFields(root))
+	if text := formatFields(root); text != "" {
+		lines = append(lines, " "+text)
 	}
 	return lines
 }

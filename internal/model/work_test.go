@@ -56,6 +56,9 @@ func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 			if round == 0 {
 				want = min(quota.N, left)
 			}
+			if left > 0 {
+				m.room(quota.Queue) // also of an empty line: its bucket may be too late
+			}
 			for _, t := range m.line(quota.Queue) {
 				if want == 0 || m.room(quota.Queue) < 1 {
 					break

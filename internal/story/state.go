@@ -115,7 +115,7 @@ func (s *stage) fields(hash map[string]string) string {
 	var words []string
 	for name, value := range hash {
 		switch {
-		case name == "version" || name == "created_at" || name == "call" || strings.HasPrefix(name, "call ") || name == "requeued_by" || name == "late_by" || name == "cancelled_by" || name == "drained_by" || name == "suspended_by" || name == "bytes" || name == "digest" || name == "label" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
+		case name == "version" || name == "created_at" || name == "number" || name == "of_number" || name == "call" || strings.HasPrefix(name, "call ") || name == "requeued_by" || name == "late_by" || name == "cancelled_by" || name == "drained_by" || name == "suspended_by" || name == "bytes" || name == "digest" || name == "label" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
 			continue
 		case strings.HasPrefix(value, "wait "):
 			value = journal(value)

@@ -56,7 +56,11 @@ func Run(t *testing.T, rdb redis.UniversalClient, prefix, folder string, plays f
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, rdb, library, fmt.Sprintf("%s%d", prefix, i), string(text))
+			level := "terminal"
+			if strings.Contains(string(text), "\nevents level=all") {
+				level = "all"
+			}
+			got, _ := play(t, rdb, library, fmt.Sprintf("%s%d", prefix, i), level, string(text))
 			if got == string(text) {
 				return
 			}
@@ -71,14 +75,10 @@ func Run(t *testing.T, rdb redis.UniversalClient, prefix, folder string, plays f
 	}
 }
 
-// play runs a story and returns its text with the actual answers.
-func play(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespace, text string) string {
+// play runs a story with a level of events. It returns its text with the actual answers.
+func play(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespace, level, text string) (string, *stage) {
 	ctx := context.Background()
-	events := "terminal"
-	if strings.Contains(text, "\nevents level=all") {
-		events = "all"
-	}
-	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: queue.EventLevel(events), Logger: slog.New(slog.DiscardHandler)})
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: queue.EventLevel(level), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func play(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespa
 			out.WriteString("----\n" + strings.Join(answers, "\n") + "\n")
 		}
 	}
-	return out.String()
+	return out.String(), s
 }
 
 // difference shows the first lines that differ, and the lines before them.

@@ -35,6 +35,7 @@
 --   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
 --   earliest                 the next instant at which something is due            store/alarm.lua
 --   seq, front               the last places given in line; seq numbers ids, too  queue/place.lua, named/new_id.lua
+--   number                   the least number of a later task                    task/incarnation.lua
 --   recount                  running tasks must be counted again; "go on": continue  queue/recount_running.lua
 --   on                       the task that is being decided                        store/unit.lua
 --   stale                    the unit has been written, or is being written        store/commit.lua
@@ -53,6 +54,6 @@ local function begin(root)
     tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none, tallies = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none, noted = none, overdue = none,
     journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,
-    earliest = false, seq = false, front = false, recount = false, on = false, stale = false,
+    earliest = false, seq = false, front = false, number = false, recount = false, on = false, stale = false,
   }
 end

@@ -30,6 +30,10 @@ local function write_root(tx)
     tx.root.seq, tx.root.front = tx.seq or tx.root.seq, tx.front or tx.root.front
     fields = {"seq", string.format("%d", tx.root.seq), "front", string.format("%d", tx.root.front)}
   end
+  if tx.number then
+    tx.root.number = tx.number
+    fields[#fields + 1], fields[#fields + 2] = "number", string.format("%d", tx.number)
+  end
   events.note(tx, fields)
   local ring = alarm.ring(tx)
   if ring then

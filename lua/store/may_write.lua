@@ -64,7 +64,7 @@ local function may_write(tx)
     need(tx, "HINCRBY", tx.key.journal, "x", "1")
   end
   need_for_queues(tx)
-  if tx.earliest or tx.seq or tx.front or tx.events[1] then
+  if tx.earliest or tx.seq or tx.front or tx.number or tx.events[1] then
     need(tx, "HSET", tx.key.root, "x", "x")
   end
   if tx.figures ~= tx.none or tx.tallies ~= tx.none then

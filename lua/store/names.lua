@@ -7,7 +7,7 @@ local names = {}
 names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt_timeout_ms", "on_timeout",
   "warn_percent", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
   "retry_expression", "retention_ms", "on_deadline", "idempotency_scope", "enqueued_by", "retry_of", "hook_of", "hook_success",
-  "hook_failure", "hook_timeout", "hook_cancel", "node", "payload_bytes"}
+  "hook_failure", "hook_timeout", "hook_cancel", "node", "number", "of_number", "payload_bytes"}
 names.spec_texts = {"headers", "idempotency_key"}
 
 -- Of the state, which is rewritten at each change.
@@ -20,7 +20,7 @@ names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "
 -- people read it.)
 names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
   cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
-  retention_ms = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true, passed_on = true,
+  retention_ms = true, number = true, of_number = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true, passed_on = true,
   children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
 
 -- (ipairs does not exist while a library is being loaded.)

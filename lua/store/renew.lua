@@ -8,6 +8,6 @@ local function renew(tx)
   tx.drafts, tx.noted, tx.overdue = none, none, none
   tx.figures, tx.tallies = none, none
   tx.recounts = none
-  tx.timers, tx.earliest, tx.seq, tx.front, tx.recount, tx.on = 0, false, false, false, false, false
+  tx.timers, tx.earliest, tx.seq, tx.front, tx.number, tx.recount, tx.on = 0, false, false, false, false, false, false
   tx.stale = false
 end

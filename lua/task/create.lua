@@ -12,12 +12,16 @@
 -- @use task/idempotency
 
 local function spec(tx, id, payload, d)
+  local lines, least = d.lines, tx.number or tx.root.number
+  if least > tx.at then -- the clock was set back (task/incarnation.lua)
+    lines = lines .. "number=" .. string.format("%d", least) .. "\n"
+  end
   if #payload <= record.inline then
-    return d.lines .. d.texts .. payload
+    return lines .. d.texts .. payload
   end
   later.before(tx, "SET", tx.key.payload .. id, payload)
   own(tx, "large")[id] = payload
-  return d.lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
+  return lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
 end
 
 local function create(tx, id, payload, d)

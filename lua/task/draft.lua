@@ -5,20 +5,24 @@
 --         start     when it can start, a number; nil: at once
 --         bound     when its owner's time is up, a text, if that is not later than its deadline
 --         until_of  the id of the task whose time that is
---         child     whether it has an owner
+--         of        the task that it is a child or hook of, or nil
 --
 -- @use store/alarm
 -- @use store/format
 -- @use store/names
 -- @use task/final
+-- @use task/incarnation
 -- @use task/nearest
 
 -- head returns two strings: the first line with the lines after it, and the empty line with the texts.
-local function head(tx, f, d)
+local function head(tx, f, d, of)
   local lines, texts = "", ""
   local first = f.kind .. " " .. f.queue .. " " .. tx.now .. " " .. (d.deadline_at or "-") .. " " .. (d["until"] or "-") .. "\n"
   if d.until_of then
     lines = "until_of=" .. d.until_of .. "\n"
+  end
+  if of and incarnation.again(of.id) then
+    lines = lines .. "of_number=" .. incarnation.number(of) .. "\n"
   end
   local given = {}
   for name in pairs(f) do
@@ -39,7 +43,7 @@ end
 
 -- source says who made a task.
 local function source(f, plan)
-  return f.hook_of and "hook" or f.retry_of and "retry" or plan.child and "agent" or "client"
+  return f.hook_of and "hook" or f.retry_of and "retry" or plan.of and "agent" or "client"
 end
 
 -- set_instants sets the instants of a new task: when it can start, the limit of its line, and its warning. It reports
@@ -66,7 +70,7 @@ local function draft(tx, f, plan)
     d.state = format(d, "")
   end
   d.enqueued = " enqueued " .. source(f, plan) .. (d.available_at and " later" or " now")
-  d.lines, d.texts = head(tx, f, d)
+  d.lines, d.texts = head(tx, f, d, plan.of)
   local limit = nearest(d)
   d.limit = limit and string.format("%d", limit)
   local first = math.min(plan.deadline or math.huge, limit or math.huge, tonumber(d.available_at or nil) or math.huge)

@@ -64,5 +64,5 @@ local function hook(tx, task, event, asked)
       f[name] = value
     end
   end
-  create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000)}))
+  create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000), of = task}))
 end

@@ -4,10 +4,11 @@
 --
 -- @use store/record
 -- @use task/drained
+-- @use task/incarnation
 -- @use task/live
 local function left_behind(tx, old)
   local above = old.owner or old.hook_of
   local owner = above and record.get(tx, above)
-  return owner and owner.status and old.status and not live(old) and tonumber(old.created_at) < tonumber(owner.created_at) and
+  return owner and owner.status and old.status and not live(old) and not incarnation.belongs(old, owner) and
     not (old.children and drained(tx, old.id))
 end

@@ -54,7 +54,7 @@ local function times(tx, shape, parent)
   if shape.warns and not bound and not deadline then
     return {"INVALID", "warn_percent", "needs a deadline: give the task a timeout"}
   end
-  return nil, {deadline = deadline, start = start, bound = bound, until_of = bound and (parent.until_of or parent.id), child = parent ~= nil}
+  return nil, {deadline = deadline, start = start, bound = bound, until_of = bound and (parent.until_of or parent.id), of = parent}
 end
 
 -- shared returns the draft of a shape for an owner, or an answer. It is made once for all tasks that share it.

@@ -5,8 +5,10 @@
 --
 -- @use store/index
 -- @use store/later
+-- @use task/incarnation
 local function remove_record(tx, task)
   local key, id = tx.key, task.id
+  incarnation.past(tx, task)
   later.drop(tx, key.spec .. id)
   later.drop(tx, key.state .. id)
   later.drop(tx, key.children .. id)

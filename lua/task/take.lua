@@ -7,7 +7,7 @@
 -- @use store/index
 -- @use store/record
 -- @use queue/count
--- @use task/first_epoch
+-- @use task/incarnation
 -- @use task/idempotency
 -- @use task/is_attempt_limit
 -- @use task/load_task
@@ -35,7 +35,7 @@ local function run(tx, task, ask)
   end
   task.status, task.worker = "RUNNING", ask.worker
   local first = not task.epoch
-  task.epoch = first and first_epoch(task) or string.format("%d", task.epoch + 1)
+  task.epoch = first and incarnation.first_epoch(task) or string.format("%d", task.epoch + 1)
   record.touch(tx, task)
   local instant = task.attempt_timeout_ms and tx.at + task.attempt_timeout_ms
   if task.rich then
