@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,5 +265,27 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 	}
 	if a := s.want(400, "POST", "tasks/cancel", ""); !strings.Contains(a.sentence(), "give a filter") {
 		t.Errorf("everything is cancelled: %s", a.body)
+	}
+}
+
+// Hooks of tasks that were cancelled on one page match the filter of the next page, and stay.
+func TestThePagesOfACancellationLeaveItsHooks(t *testing.T) {
+	s := newStage(t, Config{})
+	for range 5 {
+		s.want(201, "POST", "tasks", `{"kind":"k","queue":"mail","hook_cancel":"cleanup mail"}`)
+	}
+	done, path := 0, "tasks/cancel?queue=mail&limit=2"
+	for next := path; next != ""; {
+		a := s.want(200, "POST", next, "")
+		done += len(a.json["tasks"].([]any))
+		if next = ""; a.text("next") != "" {
+			next = path + "&cursor=" + url.QueryEscape(a.text("next"))
+		}
+	}
+	if a := s.want(200, "GET", "queues/mail", ""); done != 5 || a.json["ready"] != 5.0 {
+		t.Errorf("%d tasks were cancelled, want 5, and the queue is %s, want 5 hooks in it", done, a.body)
+	}
+	if a := s.want(400, "POST", path+"&cursor=1@x", ""); a.word() != "invalid" {
+		t.Errorf("a bad cursor: %s", a.body)
 	}
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/lines"
@@ -117,11 +121,27 @@ func cancelTasks(c *call) (any, error) {
 	if f.Statuses == nil {
 		f.Statuses = []queue.Status{queue.Pending, queue.Running, queue.Waiting}
 	}
-	page, err := inspect.List(c, c.q, f, c.query.text("cursor"), c.query.number("limit"))
+	// No task that was made after the first page is cancelled, such as the hook of a task on that page.
+	began, cursor, later := strings.Cut(c.query.text("cursor"), "@")
+	at, err := strconv.ParseInt(began, 10, 64)
+	if !later || err != nil {
+		now, err := inspect.Clock(c, c.q)
+		if err != nil {
+			return nil, err
+		}
+		at, cursor = now.UnixMilli()+1, c.query.text("cursor")
+	}
+	if before := time.UnixMilli(at); f.Before.IsZero() || f.Before.After(before) {
+		f.Before = before
+	}
+	page, err := inspect.List(c, c.q, f, cursor, c.query.number("limit"))
 	if err != nil {
 		return nil, err
 	}
-	answer := outcomes{Tasks: []lines.Outcome{}, Next: page.Next}
+	answer := outcomes{Tasks: []lines.Outcome{}}
+	if page.Next != "" {
+		answer.Next = fmt.Sprint(at, "@", page.Next)
+	}
 	var ids []string
 	for _, l := range page.Lines {
 		ids = append(ids, l.ID)

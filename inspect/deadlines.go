@@ -63,7 +63,7 @@ func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, bucket
 	if err := q.Engine().CheckVersions(ctx); err != nil {
 		return DueCounts{}, refusal.Failed("deadlines", "", err)
 	}
-	now, err := clock(ctx, q)
+	now, err := Clock(ctx, q)
 	if err != nil {
 		return DueCounts{}, refusal.Failed("deadlines", "", err)
 	}
@@ -86,8 +86,8 @@ func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, bucket
 	return d, nil
 }
 
-// clock returns the time of the Redis that has the first partition.
-func clock(ctx context.Context, q *queue.Queue) (time.Time, error) {
+// Clock returns the time of the Redis that has the first partition, in whole milliseconds.
+func Clock(ctx context.Context, q *queue.Queue) (time.Time, error) {
 	node, err := q.Engine().Node(ctx, 0)
 	if err != nil {
 		return time.Time{}, q.Engine().Unread(ctx, 0, err)

@@ -142,21 +142,23 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 	return sum, nil
 }
 
-// drainOne cancels as many tasks as the line of a partition had at the start. Tasks that join it
-// meanwhile, such as the hooks of cancelled tasks, are not counted.
+// drainOne cancels the tasks that the line of a partition has at the start. Tasks that join it
+// meanwhile stay, such as the hooks of cancelled tasks.
 func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
-	for first, todo := true, int64(maxList); todo > 0; first = false {
-		reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, min(todo, maxList), reason)
-		words, err := engine.List(reply, err, 3)
-		if err != nil {
+	step := func(words, most int, until ...any) ([]any, error) {
+		reply, err := q.engine.Call(ctx, p, "drain", append([]any{NewCall(), queue, most, reason}, until...)...)
+		return engine.List(reply, err, words)
+	}
+	words, err := step(6, 0)
+	if err != nil {
+		return 0, err
+	}
+	for until := words[4:6]; engine.Number(words[2]) > 0; {
+		if words, err = step(4, maxList, until...); err != nil {
 			return sum, err
 		}
-		n, left := engine.Number(words[1]), engine.Number(words[2])
-		if first {
-			todo = n + left
-		}
-		sum += n
-		if todo -= n; left == 0 {
+		sum += engine.Number(words[1])
+		if engine.Number(words[3]) == 0 {
 			break
 		}
 	}

@@ -433,6 +433,24 @@ func TestMatchingTasksAreChanged(t *testing.T) {
 	}
 }
 
+// The hooks of tasks that a command cancels match its filters, and stay.
+func TestHooksOfCancelledTasksAreNotCancelled(t *testing.T) {
+	q, url := namespace(t, 0)
+	hook := queue.Hooks{OnCancel: queue.Hook{Kind: "cleanup", Queue: "x"}}
+	tasks := slices.Repeat([]queue.Task{{Kind: "a", Queue: "x", Hooks: hook}}, 1200)
+	if _, err := q.EnqueueAll(t.Context(), tasks); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := command(t, url, "", "cancel", "--all-matching", "--queue", "x", "--yes", "-o", "id")
+	if code != 0 || !strings.Contains(errs, "1,200 of 1,200 tasks were cancelled") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	stats, err := q.Stats(t.Context())
+	if err != nil || stats.Queues[0].Ready != 1200 || stats.Queues[0].Cancelled != 1200 {
+		t.Errorf("%v, %+v, want 1200 hooks in line and 1200 cancelled tasks", err, stats.Queues)
+	}
+}
+
 // Tasks that arrive after the count are left alone: nobody has confirmed them.
 func TestNoMoreTasksAreChangedThanWereCounted(t *testing.T) {
 	q, url := namespace(t, 0)

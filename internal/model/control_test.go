@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
@@ -14,6 +15,7 @@ type modelQueue struct {
 	full      int64 // when its bucket is full again, in ms times its rate, to be exact
 	drainedBy string
 	drained   int
+	found     int
 }
 
 // list returns the record of a queue, and makes it if it does not exist.
@@ -152,16 +154,19 @@ func (m *model) control(line string, controls map[string]string) string {
 	return fmt.Sprint("OK ", known, " ", ready)
 }
 
-// drainLine cancels the first tasks in a line.
-func (m *model) drainLine(call, line string, most int) string {
+// drainLine cancels the first tasks in a line of those that were there when seq and front were the last places.
+func (m *model) drainLine(call, line string, most int, seq, front int64) string {
 	defer m.done()
 	q := m.queues[line]
-	n := 0
+	n, found := 0, 0
 	if q != nil && q.drainedBy == call {
-		n = q.drained
+		n, found = q.drained, q.found
 	} else {
-		line := m.line(line)
-		for _, t := range line[:min(most, len(line))] {
+		line := slices.DeleteFunc(m.line(line), func(t *modelTask) bool {
+			return t.place > seq || t.place < front && t.place > -1<<47 || t.place <= -1<<47 && t.place > seq-1<<48
+		})
+		found = min(most, len(line))
+		for _, t := range line[:found] {
 			if m.touch(t.id); t.status == queue.Pending && t.available == 0 {
 				t.call = call
 				m.endCancelled(t, m.now, "drained")
@@ -169,9 +174,9 @@ func (m *model) drainLine(call, line string, most int) string {
 			}
 		}
 		if q != nil {
-			q.drainedBy, q.drained = call, n
+			q.drainedBy, q.drained, q.found = call, n, found
 		}
 	}
 	m.done() // the answer counts the tasks that are in line after all of it
-	return fmt.Sprint("OK ", n, " ", len(m.line(line)))
+	return fmt.Sprint("OK ", n, " ", len(m.line(line)), " ", found)
 }

@@ -286,8 +286,18 @@ func (p *player) drain(t *rapid.T) {
 		return
 	}
 	most := rapid.IntRange(1, 3).Draw(t, "most")
+	seq, front := p.m.seq, p.m.front
+	since := []any{}
+	if rapid.Bool().Draw(t, "since") {
+		seq, front = max(seq-rapid.Int64Range(0, 5).Draw(t, "joined"), 0), min(front+rapid.Int64Range(0, 2).Draw(t, "given back"), 0)
+		since = []any{seq, front}
+	}
 	p.play(t, func(t *rapid.T) {
-		p.same(t, "drain "+line, join(p.run(t, "drain", call, line, most, "drained").([]any)), p.m.drainLine(call, line, most))
+		if len(since) == 0 {
+			seq, front = p.m.seq, p.m.front
+		}
+		args := append([]any{call, line, most, "drained"}, since...)
+		p.same(t, "drain "+line, join(p.run(t, "drain", args...).([]any)), p.m.drainLine(call, line, most, seq, front))
 	})
 }
 

@@ -138,7 +138,7 @@ func (q *modelQueue) record(running, waiting int64) map[string]string {
 	}
 	f["running"], f["waiting"] = zeroless(running), zeroless(waiting)
 	if q.drainedBy != "" {
-		f["drained_by"], f["drained"] = q.drainedBy, fmt.Sprint(q.drained)
+		f["drained_by"], f["drained"] = q.drainedBy, fmt.Sprint(q.drained, " ", q.found)
 	}
 	return f
 }

@@ -3,10 +3,12 @@
 --
 -- ARGV[1]  call: a repeat of this call has the same; each chunk needs a new one
 -- ARGV[2]  queue
--- ARGV[3]  how many tasks at the most, up to 500
+-- ARGV[3]  how many tasks at the most, up to 500; with 0 the call only tells seq and front
 -- ARGV[4]  reason, opaque, up to 8192 bytes; "" for none
+-- ARGV[5], ARGV[6]  seq and front that a call told, absent for those of now: tasks that joined the line later stay
 --
--- Returns  {"OK", n, left}  this call cancelled n tasks (a repeat gets the same n); left tasks are still in line
+-- Returns  {"OK", n, left, found}  it found so many and cancelled n (a repeat gets the same), and left are still in line
+--          {"OK", 0, left, 0, seq, front}  if ARGV[3] is 0: seq and front are the last places in line that were used
 -- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -24,15 +26,27 @@
 -- @use task/load_task
 -- @use task/mend_place
 
+-- found_in_line returns ids of up to d.most tasks whose places (queue/place.lua) were used when seq and front were the last.
+local function found_in_line(line, d)
+  local ids = {}
+  for i = 0, 7 do -- of each priority the agents that were woken, and then the others
+    local band = math.floor(i / 2) * 1125899906842624 - (i % 2 == 0 and 281474976710656 or 0)
+    local first, last = string.format("%d", i % 2 == 0 and band or band + d.front), string.format("%d", band + d.seq)
+    for _, id in ipairs(#ids < d.most and redis.call("ZRANGEBYSCORE", line, first, last, "LIMIT", 0, d.most - #ids) or {}) do
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
 local function drain_some(tx, d)
   local line, about = tx.key.ready .. d.queue, tx.key.queue .. d.queue
   local known = redis.call("SISMEMBER", tx.key.queues, d.queue) == 1
   local last = redis.call("HMGET", about, "drained_by", "drained")
   if last[1] == d.call then
-    return tonumber(last[2])
+    return {string.match(last[2], "^%d+"), string.match(last[2], " (%d+)$") or d.most}
   end
-  local n = 0
-  local ids = redis.call("ZRANGE", line, 0, d.most - 1)
+  local n, ids = 0, found_in_line(line, d)
   record.load(tx, ids)
   for _, id in ipairs(ids) do
     tx.on = id
@@ -48,22 +62,28 @@ local function drain_some(tx, d)
     end
   end
   if known then
-    later.after(tx, "HSET", about, "drained_by", d.call, "drained", string.format("%d", n))
+    later.after(tx, "HSET", about, "drained_by", d.call, "drained", n .. " " .. #ids)
   end
-  return n
+  return {n, #ids}
 end
 
 local function drain(keys, argv)
-  local d = {call = names.word("call", argv[1]), queue = argv[2] or "", most = whole(argv[3], 1, 500), reason = argv[4]}
+  local d = {call = names.word("call", argv[1]), queue = argv[2] or "", most = whole(argv[3], 0, 500), reason = argv[4],
+    seq = whole(argv[5] or "0"), front = tonumber(argv[6] or "0")}
   local _, why = names.queue(d.queue)
   if why then
     error("argument 2: a queue " .. why, 0)
   elseif not d.most then
-    error("argument 3 must be the number of tasks, 1 to 500", 0)
+    error("argument 3 must be the number of tasks, 0 to 500", 0)
+  elseif not d.seq or not d.front or not argv[5] ~= not argv[6] then
+    error("arguments 5 and 6 must be seq and front of an earlier reply", 0)
   elseif #(d.reason or "") > 8192 then -- each task keeps it
     error("argument 4 must be a reason of up to 8192 bytes", 0)
   end
   local tx = read_root(begin(keys[1]))
-  local n = unit(tx, drain_some, d)
-  return answer(tx, {"OK", n, redis.call("ZCARD", tx.key.ready .. d.queue)})
+  if not argv[5] then
+    d.seq, d.front = tx.root.seq, tx.root.front
+  end
+  local done = d.most > 0 and unit(tx, drain_some, d) or {0, 0, string.format("%d", d.seq), string.format("%d", d.front)}
+  return answer(tx, {"OK", done[1], redis.call("ZCARD", tx.key.ready .. d.queue), done[2], done[3], done[4]})
 end

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -79,8 +80,16 @@ func (m matching) action(some cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// run counts the tasks, asks, and changes them: no more than it has counted.
+// run counts the tasks, asks, and changes them: no more than it has counted, and none that was made since, such as the hook of a
+// task that it has cancelled.
 func (m matching) run(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
+	now, err := inspect.Clock(c.Context, q)
+	if err != nil {
+		return err
+	}
+	if now = now.Add(time.Millisecond); f.Before.IsZero() || f.Before.After(now) {
+		f.Before = now
+	}
 	n, unlisted, err := m.count(c, q, f)
 	if err != nil {
 		return err
