@@ -124,7 +124,10 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 		}
 		limit := start.Add(b.wait.Limit)
 		var told bool
-		l.meet(func() { near(limit, l.slower(time.Millisecond), l.slower(2*time.Millisecond)); told = b.signal(1, "hello") },
+		l.meet(func() {
+			near(limit, l.slower(time.Millisecond), l.slower(2*time.Millisecond))
+			told = b.signal(1, "hello")
+		},
 			func() { near(limit, 0, l.slower(3*time.Millisecond)); b.sweep(2) },
 			func() { near(limit, 0, l.slower(3*time.Millisecond)); b.sweep(3) })
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
@@ -177,7 +180,10 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 		var err error
 		var claims []queue.Claim
 		next := b.name + "-next"
-		l.meet(func() { near(over, l.slower(time.Millisecond), l.slower(3*time.Millisecond)); answer, err = b.suspend(0) },
+		l.meet(func() {
+			near(over, l.slower(time.Millisecond), l.slower(3*time.Millisecond))
+			answer, err = b.suspend(0)
+		},
 			func() { near(over, 0, l.slower(2*time.Millisecond)); b.sweep(2) },
 			func() {
 				near(over, 0, l.slower(2*time.Millisecond))
