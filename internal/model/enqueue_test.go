@@ -165,7 +165,11 @@ func (m *model) known(f map[string]string) string {
 // not give.
 func (m *model) fill(f map[string]string) map[string]string {
 	given := maps.Clone(f)
-	for name, value := range m.kinds[f["kind"]] {
+	defaults := m.kinds[f["kind"]]
+	if names.OwnerOf(f["id"]) != "" && f["role"] != "" && f["kind"] == "signal" {
+		defaults = nil // agents make it for themselves
+	}
+	for name, value := range defaults {
 		_, said := given[name]
 		hook := strings.HasPrefix(name, "hook_")
 		if !said && (f["role"] == "" || hook || name == "timeout_ms" || name == "retention_ms") && !(hook && f["hook_of"] != "") {

@@ -302,7 +302,7 @@ func (p *player) drain(t *rapid.T) {
 }
 
 func (p *player) define(t *rapid.T) {
-	kind := rapid.SampledFrom([]string{"d", "h"}).Draw(t, "kind")
+	kind := rapid.SampledFrom([]string{"d", "h", "signal"}).Draw(t, "kind")
 	defaults := rapid.SampledFrom([]map[string]string{
 		{}, {"timeout_ms": "10"}, {"timeout_ms": "20", "warn_percent": "50", "attempt_timeout_ms": "5"},
 		{"max_retries": "2", "on_timeout": "retry", "attempt_timeout_ms": "5", "backoff": "exponential", "backoff_ms": "3", "backoff_max_ms": "10", "jitter": "50"},

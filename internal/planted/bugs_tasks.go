@@ -24,6 +24,8 @@ var childBugs = []bug{
 		`string.find(task.id, "^%d+%-[ne]%-") and incarnation.number(task) or "1"`, `"1"`, "stories/name_used_again"},
 	{"a producer replaces the defaults of a kind", "call/define.lua",
 		`keep and redis.call("HGET", root, field)`, `nil`, "stories/kind_defaults_kept"},
+	{"the sleep of an agent takes the defaults of a user's kind", "task/check_shape.lua",
+		`child and f.role and for_themselves[f.kind] and tx.none or`, ``, "stories/kind_defaults_of_agents"},
 	{"a record is removed before its hook ends", "sweep/sweep_retained.lua",
 		` or hooked(tx, task) then`, ` then`, "stories/retention_waits_for_the_hook"},
 	{"a task finds the child of an earlier task with its id", "task/find_existing.lua",

@@ -1,18 +1,18 @@
 -- apply_defaults sets fields that the producer did not give to the defaults of the kind. A field of the producer
 -- comes before the default of the kind. default_timeout_ms, which the owner gives, comes last.
 --
---   f     the fields of a task; they are changed
---   none  whether the value of any field is "none"
+--   f         the fields of a task; they are changed
+--   none      whether the value of any field is "none"
+--   defaults  of the kind (task/defaults.lua)
 --
 -- @use check/spans
--- @use task/defaults
 
 -- of_roles are the defaults of promises and timers, which no worker runs.
 local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
 
-local function apply_defaults(tx, f, none)
+local function apply_defaults(tx, f, none, defaults)
   local open_end = f.timeout_ms == "none"
-  for name, value in pairs(defaults(tx, f.kind)) do
+  for name, value in pairs(defaults) do
     if f[name] == nil and (not f.role or of_roles[name]) then
       f[name] = value
     end

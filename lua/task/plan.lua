@@ -93,7 +93,7 @@ local function plan(tx, task)
     return nil, d
   end
   if not shape.checked then
-    check_shape(tx, shape)
+    check_shape(tx, shape, owner(task.id))
   end
   local field, why = id(tx, task.id)
   if field or shape.bad_name then
