@@ -113,6 +113,34 @@ func (a attempt) String() string {
 	return fmt.Sprintf("%s %.60q\n\t= %.300s (%d commands, %d bytes)", a.call, a.args, said, a.ran, a.memory)
 }
 
+// A user of another namespace can send any key that he may read, in any call. None is copied many times, and nothing of it is kept.
+func TestNoKeyHurts(t *testing.T) {
+	s := newStage(t)
+	info := func(name string) int64 { return figure(s.rdb.Info(t.Context(), "memory").Val(), name) }
+	s.rdb.ConfigResetStat(t.Context())
+	before := info("used_memory_vm_functions:")
+	for n, b := range slices.Concat(bases(), facadeBases()) {
+		for _, key := range []string{strings.Repeat("o", 3<<20) + ":{0}", strings.Repeat(fmt.Sprint(n%10), 3<<20), fmt.Sprintf("other%d:{0}", n), ""} {
+			words := []any{"fcall", s.handle(b.call), 1, key}
+			for _, a := range b.args {
+				words = append(words, a)
+			}
+			err := s.rdb.Do(t.Context(), words...).Err()
+			var answer redis.Error
+			if text := fmt.Sprint(err); b.call != "open" && b.call != "curfew_open" && b.call != "curfew_about" && !errors.As(err, &answer) || len(text) > 1000 || stumbled.MatchString(where.ReplaceAllString(text, "")) {
+				t.Errorf("%s with the key %.20q: %.300s, want an error text of Curfew", b.name, key, text)
+			}
+		}
+	}
+	for range 100 { // the engine collects a part of its garbage with each call
+		s.rdb.Do(t.Context(), "fcall", s.handle("read"), 1, root)
+	}
+	if grown, peak := info("used_memory_vm_functions:")-before, info("used_memory_peak:"); grown > 24<<20 || peak > 200<<20 {
+		t.Errorf("the Lua engine has grown by %d bytes, and the memory of Redis to %d, want 24 MiB and 200 MiB at most", grown, peak)
+	}
+	t.Logf("the Lua engine has grown by %d bytes, and the memory of Redis to %d", info("used_memory_vm_functions:")-before, info("used_memory_peak:"))
+}
+
 // Each argument is replaced by hostile values, removed, and repeated. A call with such a value is
 // refused with an error text and changes nothing, or the value has a documented meaning. No call
 // makes many commands, takes much memory of the server, or runs until the client gives it up. A usual run

@@ -52,7 +52,7 @@ end
 
 local function open(given, argv)
   local access = argv[6] or "all"
-  local lacks = lacking(keys(given[1]), accesses[access] and access or "all")
+  local lacks = lacking(keys.of(given[1]), accesses[access] and access or "all")
   if lacks[1] then
     return {"RIGHTS", unpack(lacks)}
   end

@@ -58,7 +58,7 @@ local function fetch_named(given_keys, argv)
   local slots = count_of(given, "slots", "1", 0, 500)
   local queues = queues_of(given.queues or "default", slots)
   local lease = span_of(given, "lease", "30000", 1, 86400000)
-  local key = keys(root)
+  local key = keys.of(root)
   local seq = count_of(given, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
   local told = plain(fetch(given_keys, {worker, seq, slots, lease, unpack(queues)}))
   local claims, wake, given_to = {}, {}, told[2]

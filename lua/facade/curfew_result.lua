@@ -36,7 +36,7 @@ local function result(given, argv)
   end
   local words = {"id", id, "status", status}
   if status == "PENDING" or status == "RUNNING" or status == "WAITING" then
-    words[5], words[6] = "channel", keys(root).ended
+    words[5], words[6] = "channel", keys.of(root).ended
     if instant ~= "" then
       words[7], words[8] = "until", instant
     end

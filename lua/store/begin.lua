@@ -49,7 +49,7 @@ local none = {}
 local function begin(root)
   local at = now(root)
   return {
-    at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
+    at = at, now = string.format("%d", at), key = keys.of(root), root = false, none = none, failed = none, poison = none,
     told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, repeated = false, may_cancel = 100, may_wake = 100,
     tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none, tallies = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none, noted = none, overdue = none,

@@ -1,8 +1,10 @@
 -- keys names every key of a partition. The root holds the hash tag, so all of them are in one slot.
 -- docs/reference/keys.md says what each key holds; a test compares the two.
 --
--- The names depend on the root alone, so they are kept from call to call, for up to 64 roots.
+-- The names depend on the root alone, so they are kept from call to call, for up to 64 roots. A caller can send any key. So
+-- nothing is copied of a long one, and names are kept only of a root that was read and belongs to a namespace.
 local known, count = {}, 0
+local keys = {}
 
 local function name_all(root)
   local p = root .. ":"
@@ -51,14 +53,24 @@ local function name_all(root)
   }
 end
 
-local function keys(root)
+-- of returns the names of a root: a namespace of up to 128 bytes, :{, up to 3 digits and }.
+function keys.of(root)
   local names = known[root]
   if not names then
+    if #root > 134 then
+      error("the key has " .. #root .. " bytes, and the root of a partition has 134 at most", 0)
+    end
+    names = name_all(root)
+  end
+  return names
+end
+
+-- keep keeps the names of a root that was read.
+function keys.keep(names)
+  if not known[names.root] then
     if count == 64 then
       known, count = {}, 0
     end
-    names = name_all(root)
-    known[root], count = names, count + 1
+    known[names.root], count = names, count + 1
   end
-  return names
 end

@@ -5,14 +5,16 @@
 --
 --   kinds  the kinds whose defaults the call will need, or nil
 --
+-- @use store/keys
 -- @use store/supported
 local function read_root(tx, kinds)
   local fields = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted", "number"}
   for i, kind in ipairs(kinds or {}) do
-    fields[11 + i] = "kind:" .. kind
+    fields[11 + i] = #kind <= 128 and "kind:" .. kind or "kind:" -- a longer one is refused
   end
   local values = redis.call("HMGET", tx.key.root, unpack(fields))
   supported(tx.key.root, values[1])
+  keys.keep(tx.key)
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),
     controlled = values[5], armed = tonumber(values[6] or nil), event_count = tonumber(values[7] or nil) or 0,
     event_bytes = tonumber(values[8] or nil) or 0, figures = values[9] ~= "off", recounted = values[10],
