@@ -88,6 +88,9 @@ func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, bucket
 
 // Clock returns the time of the Redis that has the first partition, in whole milliseconds.
 func Clock(ctx context.Context, q *queue.Queue) (time.Time, error) {
+	if err := q.Ready(ctx); err != nil {
+		return time.Time{}, refusal.Failed("clock", "", err)
+	}
 	node, err := q.Engine().Node(ctx, 0)
 	if err != nil {
 		return time.Time{}, q.Engine().Unread(ctx, 0, err)

@@ -145,16 +145,14 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 // drainOne cancels the tasks that the line of a partition has at the start. Tasks that join it
 // meanwhile stay, such as the hooks of cancelled tasks.
 func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
-	step := func(words, most int, until ...any) ([]any, error) {
-		reply, err := q.engine.Call(ctx, p, "drain", append([]any{NewCall(), queue, most, reason}, until...)...)
-		return engine.List(reply, err, words)
-	}
-	words, err := step(6, 0)
+	reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, 0, "")
+	words, err := engine.List(reply, err, 6)
 	if err != nil {
 		return 0, err
 	}
 	for until := words[4:6]; engine.Number(words[2]) > 0; {
-		if words, err = step(4, maxList, until...); err != nil {
+		reply, err := q.engine.Call(ctx, p, "drain", append([]any{NewCall(), queue, maxList, reason}, until...)...)
+		if words, err = engine.List(reply, err, 4); err != nil {
 			return sum, err
 		}
 		sum += engine.Number(words[1])

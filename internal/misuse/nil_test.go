@@ -155,6 +155,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"inspect.OldestWaiting": {func() error { return last(inspect.OldestWaiting(none, q)) }, func() error { return last(inspect.OldestWaiting(ctx, nil)) }},
 		"events.Recent":         {func() error { return last(events.Recent(none, q, 1)) }, func() error { return last(events.Recent(ctx, nil, 1)) }},
 		"inspect.Agents":        {func() error { return last(inspect.Agents(none, q, 1)) }, func() error { return last(inspect.Agents(ctx, nil, 1)) }},
+		"inspect.Clock":         {func() error { return last(inspect.Clock(none, q)) }, func() error { return last(inspect.Clock(ctx, nil)) }},
 		"inspect.Deadlines":     {func() error { return last(inspect.Deadlines(none, q, 0, 1)) }, func() error { return last(inspect.Deadlines(ctx, nil, 0, 1)) }},
 		"inspect.DueTasks": {func() error {
 			_, _, err := inspect.DueTasks(none, q, time.Time{}, time.Now(), 1)

@@ -37,7 +37,7 @@ var controlBugs = []bug{
 	{"after the clock is set back a bucket stays empty", "queue/free_slots.lua",
 		`if free.full_at > tx.at + whole then`, `if false then`, "stories/rate_and_a_clock_set_back"},
 	{"a drain cancels more than requested", "call/drain.lua",
-		`0, d.most - 1)`, `0, d.most)`, "stories/drain_in_chunks"},
+		`0, d.most - #ids)`, `0, d.most + 1)`, "stories/drain_in_chunks"},
 	{"a ruined record stays in a drained line", "call/drain.lua",
 		"else\n      index.remove(tx, line, id)", "elseif task then\n      index.remove(tx, line, id)", "stories/drain_broken_record"},
 	{"a missing record stays in a drained line", "call/drain.lua",

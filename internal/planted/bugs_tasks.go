@@ -130,7 +130,7 @@ var hookBugs = []bug{
 	{"a child's hook is doomed by the child's owner", "task/ancestor_end.lua",
 		`dot = string.find(id, ".", bang or 1, true)`, ``, "stories/hook_lives_while_the_owner_drains"},
 	{"a hook has no deadline", "task/hook.lua",
-		`{deadline = tx.at + (tonumber(f.timeout_ms) or 300000)}`, `{}`, "stories/hook_has_its_own_timeout"},
+		`{deadline = tx.at + (tonumber(f.timeout_ms) or 300000), of = task}`, `{of = task}`, "stories/hook_has_its_own_timeout"},
 	{"a hook has no trace context of its task", "task/hook.lua",
 		`headers = traced(task.headers)`, `headers = nil`, "stories/hook_carries_its_trace"},
 	{"a hook has all headers of its task", "task/hook.lua",

@@ -47,7 +47,7 @@ var names = map[Type]string{
 		bounded_peek bounded_collect unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
 		unbounded_n_settled unbounded_peek unbounded_collect masters looked_at_keys keys unknown namespaces live function_count queue_count
 		attempts line_number started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
-		past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes passed_on`,
+		of_number past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes passed_on`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at line_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
