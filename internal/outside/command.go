@@ -38,12 +38,17 @@ type Command struct {
 	// Log gets a line for each attempt that failed.
 	Log *slog.Logger
 
+	// Hide names variables of this process that the command does not get.
+	Hide []string
+
 	own func() []string // the environment of this process, read once
 }
 
 // NewCommand returns a Command for a program with arguments.
 func NewCommand(path string, args ...string) *Command {
-	return &Command{Path: path, Args: args, MaxResult: 1 << 20, Log: slog.New(slog.DiscardHandler), own: sync.OnceValue(ownEnvironment)}
+	c := &Command{Path: path, Args: args, MaxResult: 1 << 20, Log: slog.New(slog.DiscardHandler)}
+	c.own = sync.OnceValue(func() []string { return ownEnvironment(c.Hide) })
+	return c
 }
 
 // Handle runs the command for the task of ctx, and returns what it wrote to stdout.

@@ -204,3 +204,12 @@ func TestVariablesOfTheWorkerAreNotTakenForTheTask(t *testing.T) {
 	s.work(s.script(`echo "${CURFEW_DEADLINE_AT-} ${CURFEW_HEADERS-} ${CURFEW_HEADER_A-} ${TRACEPARENT-} $HANDLER_OWN"`, "").Handle)
 	want{result: "    outer\n"}.compare(t, s.ended(s.enqueue(queue.Task{})))
 }
+
+func TestHiddenVariablesStayWithTheWorker(t *testing.T) {
+	t.Setenv("REDIS_URL", "redis://:secret@127.0.0.1:1")
+	s := newStage(t)
+	c := s.script(`echo "<$REDIS_URL>"`, "")
+	c.Hide = []string{"REDIS_URL"}
+	s.work(c.Handle)
+	want{result: "<>\n"}.compare(t, s.ended(s.enqueue(queue.Task{})))
+}

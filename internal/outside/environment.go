@@ -17,10 +17,13 @@ const (
 	headersName  = "CURFEW_HEADERS"
 )
 
-// ownEnvironment returns the environment of this process without the variables that a task sets: one
+// ownEnvironment returns the environment of this process without some hidden variables, and without those that a task sets: one
 // that the task does not set must not come from elsewhere.
-func ownEnvironment() []string {
+func ownEnvironment(hidden []string) []string {
 	ours := map[string]bool{headersName: true}
+	for _, name := range hidden {
+		ours[name] = true
+	}
 	for _, name := range everyFact {
 		ours[prefix+variable(name)] = true
 	}
