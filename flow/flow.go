@@ -7,6 +7,7 @@ package flow
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/httprequest"
@@ -15,9 +16,9 @@ import (
 
 // Config says how a worker runs flows.
 type Config struct {
-	// PublicOnly refuses requests of http_request to addresses of private networks: for definitions of people who must not
-	// reach the servers next to the worker.
-	PublicOnly bool
+	// Allow lists addresses of private networks that http_request may connect to. It may connect to all public ones. Without
+	// Allow, people who write definitions do not reach the servers next to the worker.
+	Allow []netip.Prefix
 }
 
 // Register lets a worker run all flows of its namespace, and the requests of their nodes. It panics after Run, as
@@ -28,7 +29,7 @@ func Register(w *worker.Worker) { RegisterWith(w, Config{}) }
 func RegisterWith(w *worker.Worker, c Config) {
 	d := newDefinitions(w.Queue())
 	agentwait.Handle(w, "flow.*", d.follow)
-	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly, d.q.MaxBytes()-reserve)))
+	worker.Handle(w, kindHTTP, request(httprequest.New(c.Allow, d.q.MaxBytes()-reserve)))
 }
 
 // request returns the handler of http_request.

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func newStage(t *testing.T) *stage {
 func newStageOn(t *testing.T, rdb redis.UniversalClient) *stage {
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
 	s := &stage{t: t, ctx: t.Context(), q: q, w: worker.New(q, worker.Config{})}
-	flow.Register(s.w)
+	flow.RegisterWith(s.w, flow.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	return s
 }
 

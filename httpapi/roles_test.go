@@ -289,3 +289,17 @@ func TestThePagesOfACancellationLeaveItsHooks(t *testing.T) {
 		t.Errorf("a bad cursor: %s", a.body)
 	}
 }
+
+// The worker of a flow makes the requests of its nodes, so no client can enqueue one.
+func TestNodesOfFlowsAreNotEnqueued(t *testing.T) {
+	s := newStage(t, Config{})
+	const task = `{"kind":"flow/http_request","payload":{"url":"http://127.0.0.1:1"}}`
+	for path, body := range map[string]string{"tasks": task, "tasks/batch": `{"tasks":[` + task + `]}`} {
+		if a := s.do("POST", path, body); !strings.Contains(string(a.body), "is for nodes of flows") || a.status == 201 {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	if n := enqueued(t, s.q); n != 0 {
+		t.Errorf("%d tasks were enqueued", n)
+	}
+}

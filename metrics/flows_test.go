@@ -23,7 +23,7 @@ func TestNodesWithoutALabelAreFolded(t *testing.T) {
 			tasks := []queue.Task{{Kind: "flow." + flow}, {Kind: "flow." + flow + "/part"}}
 			for i, n := range []int{4, 2, 1} {
 				for range n {
-					tasks = append(tasks, queue.Task{Kind: "flow/sleep", Node: queue.Node{Definition: flow, Version: "1", Name: fmt.Sprint("n", i)}})
+					tasks = append(tasks, queue.Task{Kind: "step", Node: queue.Node{Definition: flow, Version: "1", Name: fmt.Sprint("n", i)}})
 				}
 			}
 			cancelled(t, q, tasks)

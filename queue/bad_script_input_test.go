@@ -90,6 +90,7 @@ func TestTheScriptRefusesBadNames(t *testing.T) {
 		for _, queue := range []string{"a:b", "a/b"} {
 			s.refuses(t, "INVALID queue must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", "id", "0-a", "kind", "k", "queue", queue)
 		}
+		s.refuses(t, "INVALID kind is for nodes of flows, which their runs enqueue: use another kind", "id", "0-a", "kind", "flow/http_request")
 		s.accepts(t, "id", "0-a", "kind", "a:b/c", "queue", "a.b_c-d")
 	})
 }

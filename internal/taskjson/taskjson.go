@@ -50,6 +50,8 @@ func Read(text []byte, maxBytes int) (queue.Task, error) {
 	last, err := readObject(text, &task)
 	if err == nil && task.Kind == "" {
 		err = wrong(last, "kind", "is missing")
+	} else if err == nil && strings.HasPrefix(task.Kind, "flow/") {
+		err = wrong(last, "kind", "is for nodes of flows, which their runs enqueue: use another kind")
 	}
 	if err != nil {
 		return queue.Task{}, err

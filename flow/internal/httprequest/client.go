@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -21,30 +22,32 @@ type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
 
-// New returns a client that takes answers of up to so many bytes. With publicOnly it connects to no address of a private network: definitions may come from people who
-// must not reach the servers next to the worker.
-func New(publicOnly bool, most int) *Client {
+// New returns a client that takes answers of up to so many bytes. It connects to public addresses and to those that are allowed:
+// definitions may come from people who must not reach the servers next to the worker. If all addresses of a family are allowed,
+// so are the proxies that the environment names, which connect to any address.
+func New(allow []netip.Prefix, most int) *Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 10,
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 10,
 		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: maxHeaders,
 	}
-	if publicOnly {
-		dialer.ControlContext = refusePrivate
-		transport.Proxy = nil // a proxy would connect to any address
+	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error { return permitted(allow, address) }
+	if slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
+		transport.Proxy = http.ProxyFromEnvironment
 	}
 	return &Client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, most}
 }
 
-// refusePrivate is called with each address that a name has, just before the connection is made. So a name cannot be checked
+// permitted is called with each address that a name has, just before the connection is made. So a name cannot be checked
 // with one address and used with another.
-func refusePrivate(_ context.Context, network, address string, _ syscall.RawConn) error {
+func permitted(allow []netip.Prefix, address string) error {
 	host, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return &refusedError{fmt.Sprintf("the address %s cannot be read", address)}
 	}
-	if !public(host.Addr()) {
-		return &refusedError{fmt.Sprintf("%s is an address of a private network, and this worker connects to public ones only", host.Addr())}
+	a := host.Addr().Unmap().WithZone("")
+	if !public(a) && !slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Contains(a) }) {
+		return &refusedError{fmt.Sprintf("%s is an address of a private network: start the worker with --http-allow %s/%d, or Config.Allow, if flows may reach it", a, a, a.BitLen())}
 	}
 	return nil
 }
@@ -71,13 +74,16 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate()
 }
 
-// checkRedirect follows a redirect only within its scheme, so that nothing that was sent encrypted is sent openly.
+// checkRedirect follows a redirect only within its scheme, so that nothing that was sent encrypted is sent openly. Headers of the
+// definition, such as a key of an API, are for the host that it names, and no other host gets them.
 func checkRedirect(next *http.Request, before []*http.Request) error {
 	switch first := before[0].URL; {
 	case len(before) > maxRedirects:
 		return &refusedError{fmt.Sprintf("%s redirects more than %d times", first.Redacted(), maxRedirects)}
 	case next.URL.Scheme != first.Scheme:
 		return &refusedError{fmt.Sprintf("%s redirects to %s, which is not %s", first.Redacted(), next.URL.Redacted(), first.Scheme)}
+	case next.URL.Host != first.Host:
+		next.Header = http.Header{}
 	}
 	return nil
 }

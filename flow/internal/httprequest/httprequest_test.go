@@ -62,7 +62,7 @@ func serve(t *testing.T) string {
 }
 
 func TestAnAnswerIsAValue(t *testing.T) {
-	base, c := serve(t), New(false, most)
+	base, c := serve(t), New(loopback, most)
 	got, err := c.Do(t.Context(), Request{URL: base + "/echo?n=7", Headers: map[string]string{"X-Key": "k"}, Body: json.RawMessage(`{"a":1}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestAnAnswerIsAValue(t *testing.T) {
 
 // Numbers arrive as they were written, in a body and in an answer.
 func TestLargeNumbersStayTheSame(t *testing.T) {
-	base, c := serve(t), New(false, most)
+	base, c := serve(t), New(loopback, most)
 	for body, want := range map[string]string{
 		`{"id":1234567890123456789,"large":[18446744073709551615,123456789012345678901234567890],"f":2.5,"text":"<é>"}`: `{"f":2.5,"id":1234567890123456789,"large":[18446744073709551615,123456789012345678901234567890],"text":"\u003cé\u003e"}`,
 		`9007199254740993`: `9007199254740993`, `[1e400]`: `[1e400]`, `false`: `false`, `"\"quoted\""`: `"quoted"`, `"no JSON"`: `"no JSON"`, `null`: `""`, ``: `""`,
@@ -115,7 +115,7 @@ func TestLargeNumbersStayTheSame(t *testing.T) {
 
 // An answer fits in a result, with its headers and as JSON, or says that it does not.
 func TestAnAnswerFitsInAResult(t *testing.T) {
-	base, c := serve(t), New(false, most)
+	base, c := serve(t), New(loopback, most)
 	for path, want := range map[string]string{
 		"/many/65000?of=x": "", "/many/65536?of=x": "as JSON with its headers, the limit is 65536", "/many/30000?of=%22": "", "/many/40000?of=%22": "has 80", "/many/65537?of=x": "more than 65536 bytes",
 	} {
@@ -133,7 +133,7 @@ func TestAnAnswerFitsInAResult(t *testing.T) {
 
 // A status says whether another attempt makes sense.
 func TestTheStatusIsAVerdict(t *testing.T) {
-	base, c := serve(t), New(false, most)
+	base, c := serve(t), New(loopback, most)
 	for _, test := range []struct {
 		path  string
 		class queue.Class
@@ -161,7 +161,7 @@ func TestTheStatusIsAVerdict(t *testing.T) {
 }
 
 func TestARequestThatCannotBeMadeIsRefused(t *testing.T) {
-	c := New(false, most)
+	c := New(loopback, most)
 	for _, test := range []struct {
 		in   Request
 		want string
@@ -180,7 +180,7 @@ func TestARequestThatCannotBeMadeIsRefused(t *testing.T) {
 
 // No request outlives its context.
 func TestARequestEndsWithItsContext(t *testing.T) {
-	base, c := serve(t), New(false, most)
+	base, c := serve(t), New(loopback, most)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.Do(ctx, Request{URL: base + "/hang"}); err == nil || ctx.Err() == nil {
@@ -188,14 +188,48 @@ func TestARequestEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A client for public addresses looks at the address that it connects to, whatever name it was given.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// A redirect to another host gets no header of the request: another port is another host.
+func TestHeadersGoToOneHost(t *testing.T) {
+	got := make(chan http.Header, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
+	defer other.Close()
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/here":
+			http.Redirect(w, r, "/there", http.StatusFound)
+		case "/there":
+			got <- r.Header
+		default:
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		}
+	}))
+	defer first.Close()
+	for path, want := range map[string]string{"/here": "secret", "/away": ""} {
+		if _, err := New(loopback, most).Do(t.Context(), Request{URL: first.URL + path, Headers: map[string]string{"X-Api-Key": "secret"}}); err != nil {
+			t.Fatal(err)
+		}
+		if key := (<-got).Get("X-Api-Key"); key != want {
+			t.Errorf("after %s the key is %q, want %q", path, key, want)
+		}
+	}
+}
+
+// A client looks at the address that it connects to, whatever name it was given.
 func TestPrivateAddressesAreRefused(t *testing.T) {
-	base, c := serve(t), New(true, most)
+	base, c := serve(t), New(nil, most)
 	for _, u := range []string{base + "/echo?n=1", strings.Replace(base, "127.0.0.1", "localhost", 1) + "/echo?n=1"} {
 		_, err := c.Do(t.Context(), Request{URL: u})
 		if err == nil || worker.VerdictOf(err).Class != queue.ClassFailed || !strings.Contains(err.Error(), "private network") {
 			t.Errorf("%s: %v", u, err)
 		}
+	}
+	if err := permitted(append(loopback, netip.MustParsePrefix("fd00::/8")), "[::ffff:127.0.0.1]:80"); err != nil {
+		t.Errorf("an allowed address in another form: %v", err)
+	}
+	if err := permitted(loopback, "10.0.0.1:80"); err == nil {
+		t.Error("an address that is not allowed is permitted")
 	}
 	for address, want := range map[string]bool{
 		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.1.1": false, "0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -62,7 +63,9 @@ func Work() *cli.Command {
 			&cli.BoolFlag{Name: "create", Usage: "make the namespace if it does not exist"},
 			&cli.GenericFlag{Name: "kind", Value: &list{}, Usage: "a `KIND` of tasks that the command runs; may be repeated"},
 			&cli.GenericFlag{Name: "http", Value: &list{}, Usage: "a kind of tasks and the URL that gets them, `KIND=URL`; may be repeated"},
+			&cli.BoolFlag{Name: "pass-redis", Usage: "let the command see REDIS_URL and CURFEW_REDIS_URL, which can have a password"},
 			&cli.BoolFlag{Name: "flows", Usage: "run the definitions of flows"},
+			&cli.GenericFlag{Name: "http-allow", Value: &list{}, Usage: "with --flows: addresses of a private network that http_request may reach, `CIDR`; may be repeated (default: public ones only)"},
 			&cli.GenericFlag{Name: "queue", Value: &list{}, Usage: "a queue to take tasks from, and its weight: `NAME=WEIGHT`, or NAME for weight 1; may be repeated (default: default)"},
 			app.NumberFlag("concurrency", 10, 1, 10_000, "how many tasks can run at the same time"),
 			app.DurationFlag("lease", 15*time.Second, "if the worker dies, its tasks are given to others after this time; at least 1s"),
@@ -131,6 +134,9 @@ func work(c *cli.Context) error {
 		command := outside.NewCommand(job.argv[0], job.argv[1:]...)
 		command.Grace, command.RetryAfter = app.DurationOf(c, "grace"), app.DurationOf(c, "retry-after")
 		command.MaxResult, command.Guard, command.Now, command.Log = q.MaxBytes(), guard, now, log
+		if !c.Bool("pass-redis") {
+			command.Hide = app.RedisVariables
+		}
 		for _, kind := range job.kinds {
 			w.HandleRaw(kind, command.Handle)
 		}
@@ -141,7 +147,7 @@ func work(c *cli.Context) error {
 		w.HandleRaw(kind, post.Handle)
 	}
 	if job.flows {
-		flow.Register(w)
+		flow.RegisterWith(w, flow.Config{Allow: job.allow})
 	}
 	log.Info("The worker takes tasks; Ctrl-C ends it when its tasks have ended, and a second Ctrl-C at once", "worker", w.ID(), "kinds", job.allKinds())
 	return app.Endless(c, runUntilSignalled(c.Context, w, now))
@@ -186,6 +192,7 @@ type workJob struct {
 	argv   []string
 	posts  map[string]*url.URL // by kind
 	flows  bool                // it runs definitions
+	allow  []netip.Prefix      // what their requests may reach
 	self   string              // this program
 }
 
@@ -219,6 +226,15 @@ func readJob(c *cli.Context) (*workJob, error) {
 		if j.flows && strings.HasPrefix(kind, "flow.") {
 			return nil, app.Usage("the kind %q is that of a flow, which --flows runs: leave one of them out", kind)
 		}
+	}
+	for _, text := range listOf(c, "http-allow") {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || prefix != prefix.Masked() {
+			return nil, app.Usage("--http-allow %q must be the first address of a network, /, and how many bits are the same, such as 10.1.0.0/16", text)
+		} else if !j.flows {
+			return nil, app.Usage("--http-allow is for the requests of flows: add --flows, or leave it out")
+		}
+		j.allow = append(j.allow, prefix)
 	}
 	if err := j.readCommand(c); err != nil {
 		return nil, err
