@@ -108,6 +108,9 @@ var meanings = map[string]func(string) bool{
 	"batch":    func(s string) bool { return within(s, 1, 1000) },
 	"fallback": func(s string) bool { return within(s, 1, 1<<52) },
 	"some":     func(s string) bool { return within(s, 1, 500) },
+	"front":    func(s string) bool { return within(strings.TrimPrefix(s, "-"), 0, 1<<47) },
+	"seq":      func(s string) bool { return within(s, 0, 1<<48) },
+	"upto":     func(s string) bool { return within(s, 0, 500) },
 	"workers":  func(s string) bool { return within(s, 1, 1000) },
 	"events":   func(s string) bool { return within(s, 0, 10000) },
 	"timeout":  func(s string) bool { return within(s, 1, 1<<53-1_800_000_000_000) || s == "none" }, // ends by 2^53

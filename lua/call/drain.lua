@@ -31,7 +31,7 @@ local function found_in_line(line, d)
   local ids = {}
   for i = 0, 7 do -- of each priority the agents that were woken, and then the others
     local band = math.floor(i / 2) * 1125899906842624 - (i % 2 == 0 and 281474976710656 or 0)
-    local first, last = string.format("%d", i % 2 == 0 and band or band + d.front), string.format("%d", band + d.seq)
+    local first, last = string.format("%d", i % 2 == 0 and band or band - d.front), string.format("%d", band + d.seq)
     for _, id in ipairs(#ids < d.most and redis.call("ZRANGEBYSCORE", line, first, last, "LIMIT", 0, d.most - #ids) or {}) do
       ids[#ids + 1] = id
     end
@@ -69,7 +69,7 @@ end
 
 local function drain(keys, argv)
   local d = {call = names.word("call", argv[1]), queue = argv[2] or "", most = whole(argv[3], 0, 500), reason = argv[4],
-    seq = whole(argv[5] or "0"), front = tonumber(argv[6] or "0")}
+    seq = whole(argv[5] or "0", 0, 281474976710656), front = whole(string.match(argv[6] or "0", "^%-?(%d+)$"), 0, 140737488355328)}
   local _, why = names.queue(d.queue)
   if why then
     error("argument 2: a queue " .. why, 0)
@@ -82,8 +82,8 @@ local function drain(keys, argv)
   end
   local tx = read_root(begin(keys[1]))
   if not argv[5] then
-    d.seq, d.front = tx.root.seq, tx.root.front
+    d.seq, d.front = tx.root.seq, -tx.root.front
   end
-  local done = d.most > 0 and unit(tx, drain_some, d) or {0, 0, string.format("%d", d.seq), string.format("%d", d.front)}
+  local done = d.most > 0 and unit(tx, drain_some, d) or {0, 0, string.format("%d", d.seq), string.format("%d", -d.front)}
   return answer(tx, {"OK", done[1], redis.call("ZCARD", tx.key.ready .. d.queue), done[2], done[3], done[4]})
 end
