@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,27 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
+
+// A check of a definition waits while two others run, and ends with its client.
+func TestFewDefinitionsAreCheckedAtOnce(t *testing.T) {
+	s := newStage(t, Config{})
+	for range cap(s.server.compiles) {
+		s.server.compiles <- struct{}{}
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, "POST", s.base+"flow-check", strings.NewReader(`{}`))
+	r.Header.Set("Content-Type", "application/json")
+	ended := make(chan error, 1)
+	go func() { _, err := s.send(r); ended <- err }()
+	await.Until(t, "the request is read", func() bool { return len(s.server.requests) == 1 })
+	if leave(); await.Receive(t, ended, "the request ends") == nil {
+		t.Error("a third definition is checked")
+	}
+	<-s.server.compiles
+	if a := s.do("POST", "flow-check", `{}`); a.status != 422 && a.status != 400 {
+		t.Errorf("a check with a free place is answered with %d %s", a.status, a.body)
+	}
+}
 
 // Every route refuses what it cannot read, says which part is wrong, and changes nothing.
 func TestEachRouteRefusesBadInput(t *testing.T) {

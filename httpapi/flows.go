@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,7 +89,22 @@ func listFlows(c *call) (any, error) {
 	return answer, err
 }
 
+// compiling waits for a place: to check a large definition takes a second of a processor, and memory. done leaves it.
+func (c *call) compiling() (done func(), err error) {
+	select {
+	case c.server.compiles <- struct{}{}:
+		return func() { <-c.server.compiles }, nil
+	case <-c.Done():
+		return nil, context.Cause(c)
+	}
+}
+
 func putFlow(c *call) (any, error) {
+	done, err := c.compiling()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	stored, err := flow.Put(c, c.q, c.raw)
 	if err != nil {
 		return nil, err
@@ -104,6 +120,11 @@ func kindOfRuns(id string) string { return "flow." + id }
 
 func checkFlow(c *call) (any, error) {
 	c.renews = true // it changes nothing
+	done, err := c.compiling()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if err := flow.Check(c.raw); err != nil {
 		return nil, err
 	}

@@ -84,6 +84,7 @@ type Server struct {
 	origins  *http.CrossOriginProtection
 	requests chan struct{} // a place for each request
 	waiting  chan struct{} // a place for each request that waits
+	compiles chan struct{} // a place for each definition that is checked
 	memory   *bodyMemory
 	rates    *rates
 	checks   checks
@@ -104,7 +105,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: config, mux: http.NewServeMux(), spaces: map[string]*space{}, origins: http.NewCrossOriginProtection(),
-		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting),
+		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting), compiles: make(chan struct{}, 2),
 		memory: newBodyMemory(config.MaxBody, config.MaxRequests), rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger,
 		silentFor: 15 * time.Second, patientFor: 10 * time.Second}
 	s.draining, s.drain = context.WithCancel(context.Background())

@@ -305,6 +305,9 @@ func (o *object) expression(field string, variables []string) *expression.Expres
 	if t == nil {
 		return nil
 	}
+	if !o.r.few(t, 1) {
+		return nil
+	}
 	e, err := expression.Compile(o.r.text(t), variables)
 	if err != nil {
 		o.r.at(t, "%v", err)

@@ -29,6 +29,20 @@ type reader struct {
 	templates []string // their names
 	takes     map[*Template]*inputs
 	compared  int // names, to find what was meant
+	compiled  int // expressions
+}
+
+// maxExpressions is the most expressions of a definition. To compile one takes about a tenth of a millisecond, and whoever may read a namespace
+// may have a definition checked.
+const maxExpressions = 5000
+
+// few counts expressions at t that are about to be compiled, and reports whether they are within the bound.
+func (r *reader) few(t *tree, n int) bool {
+	before := r.compiled
+	if r.compiled += n; r.compiled > maxExpressions && before <= maxExpressions {
+		r.at(t, "is beyond the %d expressions that a definition can have: divide it, and call one part from the other", maxExpressions)
+	}
+	return r.compiled <= maxExpressions
 }
 
 // source is where a value with expressions is in the file, and what its expressions can read.
@@ -92,6 +106,15 @@ func unreadable(err error) Fault {
 
 // template compiles the expressions in a value.
 func (r *reader) template(t *tree, variables []string) *expression.Template {
+	n := 0
+	for one := range t.texts {
+		if text, is := one.value.(string); is {
+			n += strings.Count(text, "{{")
+		}
+	}
+	if !r.few(t, n) {
+		return nil
+	}
 	compiled, err := expression.CompileTemplate(t.plain(), variables)
 	if err != nil {
 		r.wrongTexts(t, err)
