@@ -30,7 +30,7 @@ type Stored struct {
 // The time, on_timeout and the hooks of a new version are defaults of the kind of the runs, from now on. Other defaults of the
 // kind stay, and a text that is stored already changes nothing. A run that a hook began has no hooks.
 func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
-	d, err := plan.Read(text)
+	d, err := plan.ReadNew(text)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -94,7 +94,7 @@ func kindDefaults(d *plan.Definition) (all []any) {
 
 // Check reads a definition, in JSON or YAML, and stores nothing. Its error is nil, or [Faults]: all that is wrong.
 func Check(text []byte) error {
-	_, err := plan.Read(text)
+	_, err := plan.ReadNew(text)
 	return err
 }
 

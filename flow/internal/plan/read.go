@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,19 +31,20 @@ type reader struct {
 	takes     map[*Template]*inputs
 	compared  int // names, to find what was meant
 	compiled  int // expressions
+	most      int // of them
 }
 
-// maxExpressions is the most expressions of a definition. To compile one takes about a tenth of a millisecond, and whoever may read a namespace
-// may have a definition checked.
+// maxExpressions is the most expressions of a new definition. To compile one takes about a tenth of a millisecond, and whoever
+// may read a namespace may have a definition checked.
 const maxExpressions = 5000
 
 // few counts expressions at t that are about to be compiled, and reports whether they are within the bound.
 func (r *reader) few(t *tree, n int) bool {
 	before := r.compiled
-	if r.compiled += n; r.compiled > maxExpressions && before <= maxExpressions {
-		r.at(t, "is beyond the %d expressions that a definition can have: divide it, and call one part from the other", maxExpressions)
+	if r.compiled += n; r.compiled > r.most && before <= r.most {
+		r.at(t, "is beyond the %d expressions that a definition can have: divide it, and call one part from the other", r.most)
 	}
-	return r.compiled <= maxExpressions
+	return r.compiled <= r.most
 }
 
 // source is where a value with expressions is in the file, and what its expressions can read.
@@ -73,16 +75,22 @@ func CheckVersion(version string) error {
 func GoodName(id string) bool { return goodName.MatchString(id) }
 
 func newReader() *reader {
-	return &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}, values: map[*expression.Template]source{}, takes: map[*Template]*inputs{}}
+	return &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}, values: map[*expression.Template]source{}, takes: map[*Template]*inputs{}, most: math.MaxInt}
 }
 
 // Read reads a definition in JSON or YAML. Its error is Faults if the file can be read as such: all that is wrong.
-func Read(text []byte) (*Definition, error) {
+func Read(text []byte) (*Definition, error) { return read(text, math.MaxInt) }
+
+// ReadNew is Read for a definition that is not stored yet. It has maxExpressions at most.
+func ReadNew(text []byte) (*Definition, error) { return read(text, maxExpressions) }
+
+func read(text []byte, most int) (*Definition, error) {
 	t, err := parse(text)
 	if err != nil {
 		return nil, Faults{unreadable(err)}
 	}
 	r := newReader()
+	r.most = most
 	r.definition(t)
 	r.check()
 	if err := r.all(); err != nil {

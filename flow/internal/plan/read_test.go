@@ -202,7 +202,7 @@ func TestADefinitionHasFewExpressions(t *testing.T) {
 	for n, want := range map[int]string{maxExpressions: "", maxExpressions + 1: "beyond the 5000 expressions"} {
 		text := fmt.Sprintf(`{"id":"many","spec":{"entrypoint":"m","templates":[{"name":"m","dag":{"tasks":[{"name":"a","executor":{"type":"set","values":{"v":[%s"x"]}}},{"name":"b","dependencies":["a"],"executor":{"type":"set","values":{}}}]}}]}}`,
 			strings.Repeat(`"{{1}}",`, n))
-		_, err := Read([]byte(text))
+		_, err := ReadNew([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d expressions: %.300v, want %q", n, err, want)
 		}
