@@ -1,12 +1,15 @@
 package httprequest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -74,6 +77,11 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate()
 }
 
+// hostOf returns the host and port of a URL, however it writes them.
+func hostOf(u *url.URL) string {
+	return strings.ToLower(u.Hostname()) + ":" + cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
+
 // checkRedirect follows a redirect only within its scheme, so that nothing that was sent encrypted is sent openly. Headers of the
 // definition, such as a key of an API, are for the host that it names, and no other host gets them.
 func checkRedirect(next *http.Request, before []*http.Request) error {
@@ -82,7 +90,10 @@ func checkRedirect(next *http.Request, before []*http.Request) error {
 		return &refusedError{fmt.Sprintf("%s redirects more than %d times", first.Redacted(), maxRedirects)}
 	case next.URL.Scheme != first.Scheme:
 		return &refusedError{fmt.Sprintf("%s redirects to %s, which is not %s", first.Redacted(), next.URL.Redacted(), first.Scheme)}
-	case next.URL.Host != first.Host:
+	case hostOf(next.URL) == hostOf(first):
+	case next.Body != nil:
+		return &refusedError{fmt.Sprintf("%s redirects to %s, another host, which does not get the body", first.Redacted(), next.URL.Redacted())}
+	default:
 		next.Header = http.Header{}
 	}
 	return nil

@@ -229,7 +229,7 @@ func readJob(c *cli.Context) (*workJob, error) {
 	}
 	for _, text := range listOf(c, "http-allow") {
 		prefix, err := netip.ParsePrefix(text)
-		if err != nil || prefix != prefix.Masked() {
+		if err != nil || prefix != prefix.Masked() || prefix.Addr().Is4In6() {
 			return nil, app.Usage("--http-allow %q must be the first address of a network, /, and how many bits are the same, such as 10.1.0.0/16", text)
 		} else if !j.flows {
 			return nil, app.Usage("--http-allow is for the requests of flows: add --flows, or leave it out")
