@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/lines"
@@ -121,7 +120,7 @@ func cancelTasks(c *call) (any, error) {
 	if f.Statuses == nil {
 		f.Statuses = []queue.Status{queue.Pending, queue.Running, queue.Waiting}
 	}
-	// No task that was made after the first page is cancelled, such as the hook of a task on that page.
+	// A hook that was made after the first page began is not cancelled: it can be that of a task on that page.
 	began, cursor, later := strings.Cut(c.query.text("cursor"), "@")
 	at, err := strconv.ParseInt(began, 10, 64)
 	if !later || err != nil {
@@ -129,10 +128,7 @@ func cancelTasks(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		at, cursor = now.UnixMilli()+1, c.query.text("cursor")
-	}
-	if before := time.UnixMilli(at); f.Before.IsZero() || f.Before.After(before) {
-		f.Before = before
+		at, cursor = now.UnixMilli(), c.query.text("cursor")
 	}
 	page, err := inspect.List(c, c.q, f, cursor, c.query.number("limit"))
 	if err != nil {
@@ -144,7 +140,9 @@ func cancelTasks(c *call) (any, error) {
 	}
 	var ids []string
 	for _, l := range page.Lines {
-		ids = append(ids, l.ID)
+		if !strings.Contains(l.ID, "!") || l.CreatedAt.UnixMilli() < at {
+			ids = append(ids, l.ID)
+		}
 	}
 	if ids == nil {
 		return answer, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -80,16 +79,8 @@ func (m matching) action(some cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// run counts the tasks, asks, and changes them: no more than it has counted, and none that was made since, such as the hook of a
-// task that it has cancelled.
+// run counts the tasks, asks, and changes them: no more than it has counted, and no hook of a task that it has changed.
 func (m matching) run(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
-	now, err := inspect.Clock(c.Context, q)
-	if err != nil {
-		return err
-	}
-	if now = now.Add(time.Millisecond); f.Before.IsZero() || f.Before.After(now) {
-		f.Before = now
-	}
 	n, unlisted, err := m.count(c, q, f)
 	if err != nil {
 		return err
@@ -129,12 +120,16 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 	app.GoOn(c)
 	counter := app.NewCounter(c)
 	var met, done int64
+	changed := map[string]bool{}
 	var stopped error // why the walk ended
 	err := tell(c, m.verb, func(yield func(outcome, error) bool) {
 		stopped = inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
 			var ids []string
-			for _, l := range page.Lines[:min(int64(len(page.Lines)), n-met)] {
-				ids = append(ids, l.ID)
+			for _, l := range page.Lines {
+				task, _, hook := strings.Cut(l.ID, "!")
+				if int64(len(ids)) < n-met && !(hook && changed[task]) {
+					ids = append(ids, l.ID)
+				}
 			}
 			met += int64(len(ids))
 			if len(ids) > 0 {
@@ -143,6 +138,7 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 				for _, o := range list {
 					if o.Changed {
 						done++
+						changed[o.ID] = true
 					}
 					if !yield(o, nil) {
 						return errEnough
