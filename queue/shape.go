@@ -3,10 +3,12 @@ package queue
 import (
 	"maps"
 	"slices"
+
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // shapes collects the tasks of one call. Tasks that differ only in id and payload share a shape,
-// which is sent and checked once (lua/task/read_tasks.lua).
+// which is sent and checked once (lua/task/read_tasks.lua). Children and other tasks do not share one: their checks differ.
 type shapes struct {
 	call  string  // identifies the call: a task of a given id that an earlier call created is reported as known; "" without such tasks
 	tasks []*Task // one task of each shape
@@ -14,7 +16,9 @@ type shapes struct {
 }
 
 func (s *shapes) add(t *Task, id string) {
-	n := slices.IndexFunc(s.tasks, func(o *Task) bool { return t.sameShape(o) && t.fixed() == o.fixed() })
+	n := slices.IndexFunc(s.tasks, func(o *Task) bool {
+		return t.sameShape(o) && t.fixed() == o.fixed() && names.OwnerOf(t.ID) == "" == (names.OwnerOf(o.ID) == "")
+	})
 	if n < 0 {
 		n = len(s.tasks)
 		s.tasks = append(s.tasks, t)

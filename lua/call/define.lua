@@ -46,7 +46,7 @@ end
 local function define(keys, argv)
   local kind, given, lines, keep = argv[1], {}, {}, nil
   local field, why = names.kind(kind)
-  if not field and (kind == "flow/wait" or kind == "flow/sleep") then
+  if not field and argv[2] and (kind == "flow/wait" or kind == "flow/sleep") then
     field, why = "kind", "cannot have defaults: flows use it for themselves"
   end
   if field then

@@ -25,7 +25,7 @@ local words = {
 
 local function hook(value)
   local kind, queue = string.match(#value <= 257 and value or "", "^(%w[%w._:/-]*) ?(.*)$")
-  local fits = kind and #kind <= 128 and #queue <= 128 and
+  local fits = kind and #kind <= 128 and #queue <= 128 and not string.find(kind, "^flow/") and
     (queue == "" and kind == value or string.find(queue, "^%w[%w._-]*$"))
   return fits, "a kind, or a kind, a space and a queue"
 end
