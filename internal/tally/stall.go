@@ -50,10 +50,11 @@ func testBinaries(group int) (pids []int) {
 		if err != nil {
 			continue // it has ended
 		}
-		name, rest, _ := strings.Cut(string(text), ") ")
+		_, rest, _ := strings.Cut(string(text), ") ")
 		// pid (name) state ppid pgrp ...
 		fields := strings.Fields(rest)
-		if len(fields) > 2 && fields[0] != "T" && fields[2] == strconv.Itoa(group) && strings.HasSuffix(name, ".test") {
+		program, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
+		if len(fields) > 2 && fields[0] != "T" && fields[2] == strconv.Itoa(group) && strings.HasSuffix(program, ".test") {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			pids = append(pids, pid)
 		}

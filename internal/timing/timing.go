@@ -90,16 +90,20 @@ func ofWork(took time.Duration, most float64, before, after time.Duration) verdi
 	return unclear
 }
 
-// repeat takes samples while another allows one more. It returns once when a sample shows that, twice when two in a row show
-// that, and otherwise unclear.
-func repeat(once, twice verdict, another func(taken int) bool, sample func() verdict) verdict {
-	last := unclear
+// repeat takes samples while another allows one more. It returns once when a sample shows that, thrice when three in a row show
+// that, and otherwise unclear. One or two can have a cause that others do not have, such as a collection of garbage in Lua.
+func repeat(once, thrice verdict, another func(taken int) bool, sample func() verdict) verdict {
+	row := 0
 	for taken := 0; another(taken); taken++ {
 		v := sample()
-		if v == once || v == twice && last == twice {
+		if v != thrice {
+			row = 0
+		} else {
+			row++
+		}
+		if v == once || row == 3 {
 			return v
 		}
-		last = v
 	}
 	return unclear
 }

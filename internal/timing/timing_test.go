@@ -65,16 +65,16 @@ func TestSamplesAreRepeated(t *testing.T) {
 		unused, unasked int    // samples that are left
 	}{
 		{"the first sample decides", "kb", "", false, "", 1, 0},
-		{"one late sample does not", "bk", "", false, "", 0, 0},
-		{"two do", "bbk", "", true, "it takes too long", 1, 0},
-		{"two that are not in a row do not", "bubk", "", false, "", 0, 0},
+		{"two late samples do not", "bbk", "", false, "", 0, 0},
+		{"three do", "bbbk", "", true, "it takes too long", 1, 0},
+		{"three that are not in a row do not", "bbubk", "", false, "", 0, 0},
 		{"a busy machine is given time", "uuuuk", "", false, "", 0, 0},
 		{"but not forever", "uuuuuk", "", false, "the machine is too busy to tell whether it takes too long", 1, 0},
 		{"a planted fault is found", "k", "bk", false, "", 0, 1},
 		{"a planted fault is found later", "k", "kuub", false, "", 0, 0},
-		{"a planted fault is not found", "k", "kkb", true, "the planted delay was not found", 0, 1},
+		{"a planted fault is not found", "k", "kkkb", true, "the planted delay was not found", 0, 1},
 		{"a busy machine hides a planted fault", "k", "uuuuub", false, "the machine is too busy to tell whether the planted", 0, 1},
-		{"nothing is planted after a failure", "bb", "b", true, "it takes too long", 0, 1},
+		{"nothing is planted after a failure", "bbb", "b", true, "it takes too long", 0, 1},
 		{"nothing is planted if undecided", "uuuuu", "b", false, "the machine is too busy to tell whether it takes", 0, 1},
 	} {
 		left := map[bool]string{false: test.samples, true: test.planted}
