@@ -27,7 +27,7 @@ const taskNames = `id kind queue status priority role headers idempotency_key cr
 	payload_bytes body_bytes release_reason idempotency_scope timeout_ms attempt_timeout_ms queue_timeout_ms retention_ms
 	cancel_grace_ms timeout_grace_ms backoff backoff_ms backoff_max_ms jitter retry_expression on_timeout on_deadline children collects
 	call cancelled_by enqueued_by journal lost_by late_by counted_as requeued_by suspended_by waiting watched woken warn_percent budget_percent
-	hook_success hook_failure hook_timeout hook_cancel definition node full_at ready_at attempt_at version recount_again
+	hook_success hook_failure hook_timeout hook_cancel number of_number definition node full_at ready_at attempt_at version recount_again
 	owner workflow_run_id index partition of why sentence given_back bound ends_by line wait warnings child_tasks memory`
 
 // of returns the schema of a type. body says that clients send it: then times are numbers of ms too, and unknown members are refused.

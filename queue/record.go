@@ -42,7 +42,7 @@ type Record struct {
 	LimitAt     time.Time // the end of its queue limit or attempt limit; zero: none
 	StartedAt   time.Time // the start of its newest attempt
 
-	// Epoch counts claims, from 1, or from the ms of CreatedAt for a task with a name. Use it as a fencing token: a store that keeps the greatest epoch that
+	// Epoch counts claims, from 1, or from a number like the ms of CreatedAt for a task with a name. Use it as a fencing token: a store that keeps the greatest epoch that
 	// it has seen can refuse writes of an older attempt.
 	Epoch       int64
 	Worker      string

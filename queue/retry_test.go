@@ -16,7 +16,7 @@ import (
 func content(r *queue.Record) map[string]string {
 	f := maps.Clone(r.Fields)
 	for _, name := range []string{"status", "created_at", "completed_at", "error", "reason", "retry_of", "idempotency_key", "until", "deadline_at",
-		"limit_at", "warn_at", "enqueued_by", "idempotency_scope", "available_at", "children"} {
+		"limit_at", "warn_at", "enqueued_by", "idempotency_scope", "available_at", "children", "number", "of_number"} {
 		delete(f, name)
 	}
 	for name, none := range map[string]string{"max_retries": "0", "on_deadline": "cancel_all", "on_timeout": "fail"} {

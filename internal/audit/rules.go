@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -271,15 +270,12 @@ func (a *audit) iff(key, id, score string, should bool) {
 	}
 }
 
-// usedOnce matches ids that no later task can have, and those of their children and hooks.
-var usedOnce = regexp.MustCompile(`^\d+-[0-9A-Z]{16,}(?:[.!]|$)`)
-
 // belongs reports whether a child is of this owner, and not of an earlier task with the same id (lua/task/incarnation.lua).
-func belongs(child, owner map[string]string, of string) bool {
+func belongs(child, owner map[string]string) bool {
 	if n := child["of_number"]; n != "" {
 		return n == cmp.Or(owner["number"], owner["created_at"])
 	}
-	return usedOnce.MatchString(of) || engine.Number(child["created_at"]) >= engine.Number(owner["created_at"])
+	return engine.Number(child["created_at"]) >= engine.Number(owner["created_at"])
 }
 
 // ancestry checks a child against its owner: the owner lists the child, the child's deadline is not
@@ -295,7 +291,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		a.must(!Live(t), id, "lives and its owner has no record")
 		return
 	}
-	if !Live(t) && !belongs(t, owner, of) {
+	if !Live(t) && !belongs(t, owner) {
 		return // to an earlier task of this name (lua/task/left_behind.lua)
 	}
 	if Live(owner) {

@@ -21,7 +21,7 @@ local function head(tx, f, d, of)
   if d.until_of then
     lines = "until_of=" .. d.until_of .. "\n"
   end
-  if of and incarnation.again(of.id) then
+  if of then
     lines = lines .. "of_number=" .. incarnation.number(of) .. "\n"
   end
   local given = {}

@@ -1,19 +1,12 @@
--- incarnation tells apart the tasks that have had one id, one after another: tasks with a name, tasks whose id the client chose,
--- and their children and hooks. Each has a number, which is greater than the number and every epoch of those before it.
--- It is the ms at which the task was made, unless the clock of Redis was set back since. A child and a hook of such a task
--- store the number of the task that they belong to. Instants are not compared for this: they can be equal, and go back.
+-- incarnation tells apart the tasks that have had one id, one after another: the id of a task with a name is used again, and a
+-- client can give any id again. Each task has a number, which is greater than the number and every epoch of those before it. It
+-- is the ms at which the task was made, unless the clock of Redis was set back since. Children and hooks store the number of
+-- the task that they belong to. Instants are not compared for this: they can be equal, and go back.
 local incarnation = {}
 
 -- number returns the number of a task. The record has it if it is not created_at.
 function incarnation.number(task)
   return task.number or task.created_at
-end
-
--- again reports whether a later task can have this id. Ids that a client or new_id makes, of 16 and more digits of base 32, are
--- used once.
-function incarnation.again(id)
-  local digits = string.match(id, "^%d+%-([%dA-Z]+)")
-  return not digits or #digits < 16 or string.find(id, "^[%w_-]", #string.match(id, "^%d+%-") + #digits + 1) ~= nil
 end
 
 -- first_epoch returns the epoch of a task's first claim: 1, and for a task with a name its number, so that epochs grow from
@@ -24,9 +17,9 @@ end
 
 -- past notes that the record of a task goes: task/create.lua gives new tasks a greater number.
 function incarnation.past(tx, task)
-  if incarnation.again(task.id) then
-    local last = math.max(tonumber(incarnation.number(task)), tonumber(task.epoch or 0) or 0)
-    tx.number = math.max(tx.number or tx.root.number, last + 1)
+  local last = math.max(tonumber(incarnation.number(task)), tonumber(task.epoch or 0) or 0)
+  if last >= (tx.number or tx.root.number) then
+    tx.number = last + 1
   end
 end
 
@@ -36,5 +29,5 @@ function incarnation.belongs(child, task)
   if child.of_number then
     return child.of_number == incarnation.number(task)
   end
-  return not incarnation.again(task.id) or tonumber(child.created_at) >= tonumber(task.created_at)
+  return tonumber(child.created_at) >= tonumber(task.created_at)
 end
