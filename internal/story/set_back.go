@@ -77,9 +77,10 @@ func setBack(story string) (texts []string) {
 	return texts
 }
 
+// instants matches the times in a fault, which differ after a step back.
 var instants = regexp.MustCompile(`\b\d{13}\b`)
 
-// lives is what became of the tasks of a story.
+// lives counts how often each task of a story was made, and lists the faults that its events and the audit show.
 type lives struct {
 	made   map[string]int
 	faults []string
