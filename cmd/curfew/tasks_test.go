@@ -437,7 +437,8 @@ func TestMatchingTasksAreChanged(t *testing.T) {
 func TestHooksOfCancelledTasksAreNotCancelled(t *testing.T) {
 	q, url := namespace(t, 0)
 	hook := queue.Hooks{OnCancel: queue.Hook{Kind: "cleanup", Queue: "x"}}
-	tasks := slices.Repeat([]queue.Task{{Kind: "a", Queue: "x", Hooks: hook}}, 1200)
+	// Delayed tasks are listed after those in line, so the hooks of these come before them.
+	tasks := slices.Repeat([]queue.Task{{Kind: "a", Queue: "x", Hooks: hook}, {Kind: "a", Queue: "x", Hooks: hook, Delay: time.Hour}}, 600)
 	if _, err := q.EnqueueAll(t.Context(), tasks); err != nil {
 		t.Fatal(err)
 	}
