@@ -271,8 +271,8 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 // Hooks of tasks that were cancelled on one page match the filter of the next page, and stay.
 func TestThePagesOfACancellationLeaveItsHooks(t *testing.T) {
 	s := newStage(t, Config{})
-	for range 5 {
-		s.want(201, "POST", "tasks", `{"kind":"k","queue":"mail","hook_cancel":"cleanup mail"}`)
+	for i := range 5 { // delayed tasks are listed after those in line, and so after the hooks of these
+		s.want(201, "POST", "tasks", `{"kind":"k","queue":"mail","hook_cancel":"cleanup mail"`+[]string{"", `,"delay":"1h"`}[i%2]+`}`)
 	}
 	done, path := 0, "tasks/cancel?queue=mail&limit=2"
 	for next := path; next != ""; {
