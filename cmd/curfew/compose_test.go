@@ -182,8 +182,8 @@ func TestTheImagesAreSmallAndNotRoots(t *testing.T) {
 				t.Errorf("%s: no volume %s", name, volume)
 			}
 		}
-		for other := range s.DependsOn {
-			if len(file.Services[other].Healthcheck.Test) == 0 {
+		for other, on := range s.DependsOn {
+			if on.Condition == "service_healthy" && len(file.Services[other].Healthcheck.Test) == 0 {
 				t.Errorf("%s waits until %s is healthy, which has no health check", name, other)
 			}
 		}
@@ -222,8 +222,9 @@ func TestPrometheusAndGrafanaFindWhatTheyShow(t *testing.T) {
 
 	var scrapes struct {
 		Jobs []struct {
-			Static []struct{ Targets []string } `yaml:"static_configs"`
-			DNS    []struct {
+			Authorization map[string]string
+			Static        []struct{ Targets []string } `yaml:"static_configs"`
+			DNS           []struct {
 				Names []string
 				Port  int
 			} `yaml:"dns_sd_configs"`
@@ -244,6 +245,9 @@ func TestPrometheusAndGrafanaFindWhatTheyShow(t *testing.T) {
 		t.Errorf("prometheus scrapes the processes %q", processes.Names)
 	}
 	mounted("prometheus", "prometheus", "/etc/prometheus")
+	if got := scrapes.Jobs[0].Authorization["credentials_file"]; got != "/secrets/prometheus/token" {
+		t.Errorf("prometheus reads its token from %q", got)
+	}
 
 	var sources struct{ Datasources []struct{ URL string } }
 	read("grafana/provisioning/datasources/prometheus.yml", &sources)
@@ -264,12 +268,14 @@ type composed struct {
 	file    composeFile
 	server  *redistest.Server
 	program string
+	secrets string // the folder in place of /secrets
 }
 
-// startComposed runs the command of the Dockerfile that builds the program, and starts Redis with the settings of the compose file.
+// startComposed runs the command of the Dockerfile that builds the program, makes up the secrets, and starts Redis with the settings
+// of the compose file.
 func startComposed(t *testing.T) *composed {
 	t.Helper()
-	c := &composed{T: t, file: readCompose(t), program: filepath.Join(t.TempDir(), "curfew")}
+	c := &composed{T: t, file: readCompose(t), program: filepath.Join(t.TempDir(), "curfew"), secrets: t.TempDir()}
 	runs := readDockerfile(t)[0].all("RUN")
 	command := runs[len(runs)-1]
 	if !strings.Contains(command, " -o /curfew ") {
@@ -285,19 +291,74 @@ func startComposed(t *testing.T) *composed {
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v, %s", command, err, said)
 	}
-	settings := c.file.Services["redis"].Command
-	if settings[0] != "redis-server" {
+	c.makeSecrets()
+	settings := c.here(c.file.Services["redis"].Command)
+	if settings[0] != "redis-server" || settings[1] != "--include" {
 		t.Fatal(settings)
 	}
-	c.server = redistest.Start(t, settings[1:]...)
+	c.server = redistest.Start(t, settings[3:]...)
+	included, err := os.ReadFile(settings[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, password, _ := strings.Cut(strings.TrimSpace(string(included)), " ")
+	if err := c.server.Client(t).ConfigSet(t.Context(), name, password).Err(); err != nil || name != "requirepass" {
+		t.Fatalf("set %s: %v", name, err)
+	}
+	config := filepath.Join(c.secrets, "curfew/config")
+	text := strings.Replace(c.read("curfew/config"), "redis:6379", c.server.Addr, 1)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
+// here returns arguments as they are on this machine.
+func (c *composed) here(args []string) (changed []string) {
+	for _, arg := range args {
+		changed = append(changed, strings.NewReplacer("/secrets", c.secrets, "$$", "$").Replace(arg))
+	}
+	return changed
+}
+
+// read returns the text of a secret.
+func (c *composed) read(name string) string {
+	c.Helper()
+	text, err := os.ReadFile(filepath.Join(c.secrets, name))
+	if err != nil {
+		c.Fatal(err)
+	}
+	return string(text)
+}
+
+// makeSecrets runs the service that makes up the secrets, twice, as when the services start again.
+func (c *composed) makeSecrets() {
+	c.Helper()
+	for _, volume := range c.file.Services["secrets"].Volumes {
+		_, path, _ := strings.Cut(volume, ":")
+		if err := os.MkdirAll(c.here([]string{path})[0], 0o755); err != nil {
+			c.Fatal(err)
+		}
+	}
+	command := c.here(c.file.Services["secrets"].Command)
+	var first string
+	for range 2 {
+		if said, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil || len(said) > 0 {
+			c.Fatalf("%q: %v, %s", command, err, said)
+		}
+		password, token := c.read("redis/password"), c.read("prometheus/token")
+		if len(password) != 64 || len(token) != 64 || password == token || first != "" && password != first {
+			c.Fatalf("the password of Redis is %q after %q, and the token of Prometheus %q", password, first, token)
+		}
+		first = password
+	}
+}
+
 func (c *composed) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(c.program, args...)
+	cmd := exec.Command(c.program, c.here(args)...)
 	cmd.Env = []string{commandVariable + "=1"}
 	for variable, value := range c.file.Services[name].Environment {
-		cmd.Env = append(cmd.Env, variable+"="+strings.Replace(value, "redis:6379", c.server.Addr, 1))
+		cmd.Env = append(cmd.Env, variable+"="+c.here([]string{value})[0])
 	}
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
 	return cmd
@@ -354,21 +415,38 @@ func (c *composed) exports(t *testing.T) {
 	t.Cleanup(child.Kill)
 	port := regexp.MustCompile(`url=http://\S+:(\d+)`)
 	await.Until(t, "the exporter listens", func() bool { return port.MatchString(log.String()) })
-	r, err := http.NewRequest("GET", "http://127.0.0.1:"+port.FindStringSubmatch(log.String())[1]+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Host = "exporter:7420" // as Prometheus asks
-	var text string
-	await.Until(t, "the exporter shows the tasks that ended", func() bool {
+	url := "http://127.0.0.1:" + port.FindStringSubmatch(log.String())[1]
+	ask := func(method, path, body, token string) (status int, text string) {
+		t.Helper()
+		r, err := http.NewRequest(method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "exporter:7420" // as Prometheus asks
+		r.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
 		response, err := http.DefaultClient.Do(r)
 		if err != nil {
-			return false
+			t.Fatal(err)
 		}
 		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body)
-		text = string(body)
-		return response.StatusCode == 200 && regexp.MustCompile(`curfew_tasks_finished_total{kind="shout",namespace="demo".*status="COMPLETED"} 10\n`).MatchString(text)
+		answer, _ := io.ReadAll(response.Body)
+		return response.StatusCode, string(answer)
+	}
+	token := c.read("prometheus/token")
+	if status, text := ask("GET", "/metrics", "", ""); status != 401 {
+		t.Errorf("without the token the exporter answers %d, %s", status, text)
+	}
+	if status, text := ask("POST", "/api/v1/demo/tasks", `{"kind": "shout"}`, token); status != 403 {
+		t.Errorf("whoever has the token of Prometheus can enqueue a task: %d, %s", status, text)
+	}
+	var text string
+	await.Until(t, "the exporter shows the tasks that ended", func() bool {
+		var status int
+		status, text = ask("GET", "/metrics", "", token)
+		return status == 200 && regexp.MustCompile(`curfew_tasks_finished_total{kind="shout",namespace="demo".*status="COMPLETED"} 10\n`).MatchString(text)
 	})
 	if !strings.Contains(text, `curfew_up{namespace="demo"} 1`) {
 		t.Errorf("the exporter shows %.500s", text)
@@ -381,6 +459,9 @@ func TestTheServicesOfTheComposeFileWork(t *testing.T) {
 	}
 	t.Parallel()
 	c := startComposed(t)
+	if err := c.server.Client(t).Set(t.Context(), "anything", 1, 0).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOAUTH") {
+		t.Errorf("a write without the password of Redis: %v, want NOAUTH", err)
+	}
 	health := func() int {
 		stages := readDockerfile(t)
 		check := words(t, stages[len(stages)-1].all("HEALTHCHECK")[0])
