@@ -132,7 +132,7 @@ func serveHere(t *testing.T, rdb redis.UniversalClient) func(context.Context) (s
 		if err != nil {
 			return "", nil, err
 		}
-		api, err := httpapi.New(httpapi.Config{Queues: []*queue.Queue{q}, Public: true})
+		api, err := httpapi.New(httpapi.Config{Queues: []*queue.Queue{q}, Public: true, Silence: time.Minute})
 		if err != nil {
 			return "", nil, err
 		}

@@ -64,8 +64,26 @@ func HTTP(ctx context.Context, rdb redis.UniversalClient, config HTTPConfig) (Re
 	return r, nil
 }
 
-// do makes a request, and reads the answer.
+// do makes a request, and reads the answer. It makes the request again as long as the server says that it changed nothing and that
+// Redis does not answer, as on a busy machine. The time for that counts.
 func (w *web) do(ctx context.Context, method, path string, body []byte, into any) error {
+	for {
+		err := w.try(ctx, method, path, body, into)
+		if !errors.Is(err, errLater) {
+			return err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// errLater is the error of a request that changed nothing and can be made again.
+var errLater = errors.New("again")
+
+func (w *web) try(ctx context.Context, method, path string, body []byte, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, w.base+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -81,6 +99,9 @@ func (w *web) do(ctx context.Context, method, path string, body []byte, into any
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		return err
+	}
+	if answer.StatusCode == http.StatusServiceUnavailable {
+		return fmt.Errorf("%s %s: %s: %s (%w)", method, path, answer.Status, text, errLater)
 	}
 	if answer.StatusCode/100 != 2 {
 		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)

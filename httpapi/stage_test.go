@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,7 +35,7 @@ type stage struct {
 // newStage starts a Server over a new namespace of the shared Redis. Without Auth in config it is Public.
 func newStage(t *testing.T, config Config) *stage {
 	t.Helper()
-	return newStageOn(t, redistest.Shared(t).Client(t), redistest.Namespace(t), config)
+	return newStageOf(t, queue.Config{}, config)
 }
 
 func newStageOn(t *testing.T, rdb redis.UniversalClient, namespace string, config Config) *stage {
@@ -45,6 +47,7 @@ func newStageOn(t *testing.T, rdb redis.UniversalClient, namespace string, confi
 func newStageOf(t *testing.T, of queue.Config, config Config) *stage {
 	t.Helper()
 	of.Namespace = redistest.Namespace(t)
+	config.Silence = cmp.Or(config.Silence, time.Minute) // on a busy machine a server that works can be silent for longer than usual
 	return stageOf(t, queuetest.Open(t, redistest.Shared(t).Client(t), of), config)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/await"
@@ -49,8 +50,9 @@ func TestAScrapeDoesNotWaitForTheTotals(t *testing.T) {
 	rdb.AddHook(slow)
 	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Nanosecond, Timeout: time.Second})
 	slow.mu.Lock()
-	all := gather(t, namespace)
-	if value(all, "curfew_up") != 0 || all["curfew_tasks"] == nil || all["curfew_deadlines"] == nil || all["curfew_tasks_finished_total"] != nil || all["curfew_totals_read_timestamp_seconds"] != nil {
+	var all map[string]*dto.MetricFamily
+	await.Until(t, "all but the totals is read", func() bool { all = gather(t, namespace); return all["curfew_tasks"] != nil })
+	if value(all, "curfew_up") != 0 || all["curfew_deadlines"] == nil || all["curfew_tasks_finished_total"] != nil || all["curfew_totals_read_timestamp_seconds"] != nil {
 		t.Errorf("before the first totals are read, up is %v, and the totals are %v, want up 0 and all else but the totals", value(all, "curfew_up"), all["curfew_tasks_finished_total"])
 	}
 	slow.mu.Unlock()
@@ -116,7 +118,7 @@ func TestACrowdedNamespaceIsExported(t *testing.T) {
 	if err := rdb.Eval(t.Context(), crowd, []string{q.Root(0)}, queues, kinds).Err(); err != nil && err != redis.Nil {
 		t.Fatal(err)
 	}
-	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Nanosecond})
+	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Nanosecond, Timeout: time.Minute})
 	await.Until(t, "up is 1", func() bool { return value(gather(t, namespace), "curfew_up") == 1 })
 	all := gather(t, namespace)
 	if n := value(all, "curfew_tasks_finished_total"); n != queues*kinds {

@@ -15,6 +15,9 @@ import (
 // A TLS server closes a connection without TLS, and a server without TLS never replies to a TLS
 // handshake. Both look like a server that is not running. So the engine tries the other protocol once.
 
+// lookFor is how long a server may take to show why it cannot be used.
+const lookFor = 2 * time.Second
+
 // otherProtocol returns an error if the client uses TLS and the server does not, or the reverse. It returns
 // nil if they agree, or if it cannot find out.
 func (e *Engine) otherProtocol(ctx context.Context, err error) error {
@@ -31,7 +34,7 @@ func (e *Engine) otherProtocol(ctx context.Context, err error) error {
 	if network != "tcp" || !strings.Contains(addr, ":") { // a sentinel client has no address
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
 	switch {
 	case secure && speaksPlain(ctx, addr):

@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/refusal"
@@ -131,8 +132,8 @@ func (e *Engine) reach(ctx context.Context) error {
 	}
 	if last == nil || timedOut(last) {
 		last = fmt.Errorf("no answer in %v", waitFor)
-		// go-redis dials several times before it returns the error, which can take longer than waitFor on a busy machine.
-		if err := e.dial(ctx); err != nil {
+		// go-redis tries several times before it returns the error, which can take longer than waitFor on a busy machine.
+		if err := e.askOnce(ctx); err != nil {
 			last = err
 		} else if err := e.otherProtocol(ctx, last); err != nil {
 			return err
@@ -141,27 +142,32 @@ func (e *Engine) reach(ctx context.Context) error {
 	return e.diagnose(last).explain(last)
 }
 
-// dial makes a connection to the server once. It returns an error if that is refused, and nil if it is not, or if it takes longer than a
-// second. It returns nil for a client of a cluster, which has several addresses, and for one with TLS, whose dial ignores the context.
-func (e *Engine) dial(ctx context.Context) error {
+// askOnce asks the server once, with a client that repeats nothing. It returns nil if the server answers, or if it is silent for
+// lookFor. It returns nil for a client of a cluster, which has several addresses.
+func (e *Engine) askOnce(ctx context.Context) error {
 	rdb, single := e.rdb.(*redis.Client)
 	if !single {
 		return nil
 	}
-	options := rdb.Options()
-	if options.TLSConfig != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	options := *rdb.Options()
+	options.MaxRetries, options.DialerRetries, options.DialTimeout = -1, 1, lookFor
+	options.PushNotificationProcessor, options.MaintNotificationsConfig = nil, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	once := redis.NewClient(&options)
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
-	conn, err := options.Dialer(ctx, options.Network, options.Addr)
-	if err == nil {
-		conn.Close()
+	answered := make(chan error, 1)
+	go func() { // a dial with TLS ignores the context
+		defer once.Close()
+		answered <- once.Ping(ctx).Err()
+	}()
+	select {
+	case err := <-answered:
+		if !timedOut(err) {
+			return err
+		}
+	case <-ctx.Done():
 	}
-	if timedOut(err) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // ReadInfo adds the names and values of the text of INFO to facts.
