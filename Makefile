@@ -38,7 +38,7 @@ long: room redis ## Run all variants and repetitions of the tests, plant their d
 	@CURFEW_LONG=1 CURFEW_PLANT=1 go run ./internal/tally -minimum .ci/minimum -last '$(LAST)' -- -timeout 90m -count 1 ./...
 	@scripts/fuzz 60s
 
-stall: redis ## Run all tests but those of real time, and stop their processes at random for up to 1.5 s
+stall: redis ## Run all tests but those of real time, and stop them and their servers at random for up to 1.5 s
 	@go run ./internal/tally -stall -- -vet=off -count 1 -timeout $(TIMEOUT) $$(go list ./... | grep -v -e /internal/timing -e /internal/tally)
 
 drawn: redis ## Run the long tests that the hash of the tree draws, for two minutes

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -236,6 +237,7 @@ func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	q.Engine().SetTryFor(engine.TryFor)
 	w := worker.New(q, worker.Config{Concurrency: 1, NoReaper: true, Lease: time.Minute})
 	ran := make(chan struct{}, 1)
 	w.HandleRaw("noop", raw(func(context.Context) error { ran <- struct{}{}; return nil }))

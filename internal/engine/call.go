@@ -29,6 +29,13 @@ const (
 	aMoment = 20 * time.Millisecond
 )
 
+// tryFor is TryFor, unless SetTryFor has changed it.
+var tryFor = TryFor
+
+// SetTryFor sets how long the first try of a call of each new engine may take, in place of TryFor. It is for test binaries: the
+// repeat of a call does not report what its first try did, and a busy machine can stand still for longer than TryFor.
+func SetTryFor(d time.Duration) { tryFor = d }
+
 // Call runs a script on a partition, and repeats it until its outcome is known. This is safe, since every
 // script replies to a repeat as it did to the first try. go-redis itself never repeats a script
 // (lua.Run). Call does not repeat a script after an error that waiting cannot cure.

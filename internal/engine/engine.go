@@ -36,7 +36,7 @@ type Engine struct {
 	bounded bool                 // the deadline of a context ends a read of rdb
 	endless bool                 // a read of rdb may have no timeout
 	places  places               // for calls under way
-	tryFor  time.Duration        // TryFor, unless a test has changed it
+	tryFor  time.Duration        // how long the first try of a call may take
 
 	observers atomic.Pointer[[]Observer] // nil until Observe is called
 	listeners listeners                  // of reports
@@ -45,7 +45,7 @@ type Engine struct {
 // New checks the server and composes the scripts. It changes no data. It returns an error of package refusal
 // if the server cannot be reached or Curfew cannot work with it.
 func New(ctx context.Context, rdb redis.UniversalClient, c Config) (*Engine, error) {
-	e := &Engine{namespace: c.Namespace, partitions: c.Partitions, strict: c.Strict, logger: c.Logger, library: c.Library, rdb: rdb, tryFor: TryFor}
+	e := &Engine{namespace: c.Namespace, partitions: c.Partitions, strict: c.Strict, logger: c.Logger, library: c.Library, rdb: rdb, tryFor: tryFor}
 	e.cluster, _ = rdb.(*redis.ClusterClient)
 	e.bounded, e.endless = honoursContexts(rdb)
 	e.places.most = mostCalls(rdb)
@@ -71,9 +71,8 @@ func (e *Engine) Partitions() int { return e.partitions }
 // SetPartitions sets the number of partitions. It must be called before other goroutines use the engine.
 func (e *Engine) SetPartitions(n int) { e.partitions = n }
 
-// SetTryFor sets how long the first try of a call may take, in place of TryFor. It must be called before other goroutines use the
-// engine. It is for tests that compare replies, because the repeat of a call does not report what its first try did, and on a busy
-// machine a try can take longer than TryFor.
+// SetTryFor sets how long the first try of a call may take, for a test of calls that are repeated. It must be called before other
+// goroutines use the engine.
 func (e *Engine) SetTryFor(d time.Duration) { e.tryFor = d }
 
 // Client returns the connection to Redis.

@@ -86,7 +86,6 @@ func eightReapersLog(t *testing.T) {
 	logs := &buffer{}
 	logger := slog.New(slog.NewJSONHandler(logs, nil))
 	s := open(t, redistest.Shared(t).Client(t), queue.Config{Logger: logger}, time.Time{})
-	s.q.Engine().SetTryFor(await.Patience) // a sweep whose reply comes too late for its reaper is logged by nobody
 	for range 8 {
 		// Small batches and a short fall-back, so that the reapers collide.
 		s.reap(reaper.Config{Batch: 10, Fallback: 5 * time.Millisecond, Logger: logger})

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -71,6 +72,7 @@ func (s *Stage) open(connect func() (redis.UniversalClient, error), config queue
 	if err != nil {
 		s.Fatal(err)
 	}
+	q.Engine().SetTryFor(engine.TryFor) // as outside of tests: the links of a stage lose replies
 	return q
 }
 

@@ -84,7 +84,6 @@ func play(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespa
 	}
 	s := &stage{ctx: ctx, q: q, rdb: rdb, library: library, root: q.Root(0), now: testclock.Start}
 	q.Engine().OnReport(s.note)
-	q.Engine().SetTryFor(time.Minute)
 	testclock.Set(t, rdb, s.root, s.now)
 
 	var out strings.Builder

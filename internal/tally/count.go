@@ -105,7 +105,9 @@ func (c *counter) add(e event) {
 	}
 	switch e.Action {
 	case "run":
-		p.ended[e.Test] = ""
+		if p.ended[e.Test] != "fail" { // with -count a test runs more than once
+			p.ended[e.Test] = ""
+		}
 		if parent, _, ok := cutLast(e.Test); ok {
 			p.parents[parent] = true
 		}
@@ -141,7 +143,9 @@ func cutLast(test string) (parent, name string, ok bool) {
 }
 
 func (c *counter) endTest(e event, p *pkg) {
-	p.ended[e.Test] = e.Action
+	if p.ended[e.Test] != "fail" {
+		p.ended[e.Test] = e.Action
+	}
 	parent, name, nested := cutLast(e.Test)
 	if !nested {
 		c.slow = append(c.slow, timing{path.Base(e.Package) + "." + e.Test, e.Elapsed})

@@ -79,6 +79,14 @@ const (
 {"Action":"output","Package":"m/f","Test":"TestAlone","Output":"    f_test.go:7: not under the race detector: one call at a time\n"}
 {"Action":"skip","Package":"m/f","Test":"TestAlone"}
 ` + skipping
+	twice = `{"Action":"run","Package":"m/i","Test":"TestNowAndThen"}
+{"Action":"output","Package":"m/i","Test":"TestNowAndThen","Output":"    i_test.go:2: got 1, want 2\n"}
+{"Action":"fail","Package":"m/i","Test":"TestNowAndThen"}
+{"Action":"run","Package":"m/i","Test":"TestNowAndThen"}
+{"Action":"pass","Package":"m/i","Test":"TestNowAndThen"}
+{"Action":"output","Package":"m/i","Output":"FAIL\tm/i\t0.01s\n"}
+{"Action":"fail","Package":"m/i"}
+`
 	timed = `{"Action":"run","Package":"m/h","Test":"TestSlow"}
 {"Action":"pass","Package":"m/h","Test":"TestSlow","Elapsed":1}
 {"Action":"run","Package":"m/h","Test":"TestQuick"}
@@ -112,6 +120,8 @@ func TestASummary(t *testing.T) {
 			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 40 sequences, and the minimum is 41 (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
 		{"a failure is printed in full, and counted once", failing, nil, exit1, false,
 			"    c_test.go:9: got 1, want 2\n--- FAIL: TestBad/x (0.00s)\n--- FAIL: TestBad (0.00s)\nFAIL\nFAIL\tm/c\t0.01s\n0 stories, 0 model sequences\n1 passed, 1 failed\n"},
+		{"a failure is printed, also if the test passes when it is repeated", twice, nil, exit1, false,
+			"    i_test.go:2: got 1, want 2\nFAIL\tm/i\t0.01s\n0 stories, 0 model sequences\n1 passed, 1 failed\n"},
 		{"a test that did not end has failed", crashing, nil, exit1, false,
 			"panic: boom\nFAIL\tm/d\t0.01s\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
 		{"a package that does not compile has failed", broken, nil, exit1, false,

@@ -10,7 +10,7 @@
 // run at once, as tests also wait; -p of go test changes that. -last names packages that measure time. They run one after
 // the other, when all others have ended.
 //
-// With -stall it stops the test binaries at random, as a busy machine does (stall.go).
+// With -stall it stops the test binaries and their Redis servers at random, as a busy machine does (stall.go).
 //
 // The tests get a folder of their own for temporary files, and CURFEW_SEED for their random choices. When tally ends, also
 // by Ctrl-C or with its terminal, it ends the processes that the tests have left and removes the folder (leftovers.go).
@@ -39,7 +39,7 @@ import (
 func main() {
 	var r run
 	minimum := flag.String("minimum", "", "a `file` of lines \"name value\" with the least counts that must be tested")
-	flag.BoolVar(&r.stall, "stall", false, "stop the test binaries at random, for up to 1.5 s")
+	flag.BoolVar(&r.stall, "stall", false, "stop the test binaries and their Redis servers at random, for up to 1.5 s")
 	last := flag.String("last", "", "the `packages` to run alone, after the others, as go list takes them")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: tally [-minimum file] [-last packages] [-stall] -- arguments of go test")

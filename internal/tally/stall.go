@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// stall stops the test binaries of a process group at random, each for up to 1.5 s, until ctx ends. That is what a busy machine
-// does, more often and for longer: a test that fails has a limit of time that a machine can miss.
+// stall stops the test binaries of a process group and their Redis servers at random, each for up to 1.5 s, until ctx ends. That is
+// what a busy machine does, more often and for longer: a test that fails has a limit of time that a machine can miss.
 func stall(ctx context.Context, group int) {
 	stopped := map[int]time.Time{} // when they continue
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -34,7 +34,7 @@ func stall(ctx context.Context, group int) {
 		if over {
 			continue
 		}
-		for _, pid := range testBinaries(group) {
+		for _, pid := range stoppable(group) {
 			if _, is := stopped[pid]; !is && rand.IntN(12) == 0 && syscall.Kill(pid, syscall.SIGSTOP) == nil {
 				stopped[pid] = time.Now().Add(200*time.Millisecond + rand.N(1300*time.Millisecond))
 			}
@@ -42,22 +42,53 @@ func stall(ctx context.Context, group int) {
 	}
 }
 
-// testBinaries returns the test binaries of a process group that run. It finds some on Linux only.
-func testBinaries(group int) (pids []int) {
+// A process is one of those in /proc.
+type process struct {
+	pid, parent, group int
+	name, state        string
+	binary             bool // a test binary
+}
+
+// stoppable returns the processes that stall may stop: the test binaries of a process group, and their redis-servers. It finds some
+// on Linux only.
+func stoppable(group int) (pids []int) {
+	all := processes()
+	binaries := map[int]bool{}
+	for _, p := range all {
+		if p.group == group && p.binary {
+			binaries[p.pid] = true
+		}
+	}
+	for _, p := range all {
+		if (binaries[p.pid] || binaries[p.parent] && p.name == "redis-server") && p.state != "T" {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// processes returns the processes of the machine.
+func processes() (all []process) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range stats {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended
 		}
-		_, rest, _ := strings.Cut(string(text), ") ")
-		// pid (name) state ppid pgrp ...
+		// pid (name) state parent group ...
+		begin, rest, _ := strings.Cut(string(text), ") ")
+		id, name, _ := strings.Cut(begin, " (")
 		fields := strings.Fields(rest)
-		program, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
-		if len(fields) > 2 && fields[0] != "T" && fields[2] == strconv.Itoa(group) && strings.HasSuffix(program, ".test") {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			pids = append(pids, pid)
+		if len(fields) < 3 {
+			continue
 		}
+		p := process{name: name, state: fields[0]}
+		p.pid, _ = strconv.Atoi(id)
+		p.parent, _ = strconv.Atoi(fields[1])
+		p.group, _ = strconv.Atoi(fields[2])
+		program, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
+		p.binary = strings.HasSuffix(program, ".test")
+		all = append(all, p)
 	}
-	return pids
+	return all
 }
