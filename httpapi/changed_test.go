@@ -182,7 +182,7 @@ func TestADeletedFileOfClientsIsLogged(t *testing.T) {
 func TestADeadWorkerIsNotListed(t *testing.T) {
 	s := newStage(t, Config{})
 	s.enqueue("k", "default")
-	s.want(200, "POST", "workers/dies/fetch", `{"seq":1,"lease_ms":300}`)
+	s.want(200, "POST", "workers/dies/fetch", `{"seq":1,"lease_ms":3000}`)
 	if a := s.want(200, "GET", "workers", ""); !strings.Contains(a.body, `"dies"`) {
 		t.Errorf("a live worker is not listed: %s", a.body)
 	}

@@ -16,7 +16,7 @@ import (
 // A thousand requests wait at once, with few connections to Redis and little memory, and all are answered when their tasks end.
 func TestAThousandRequestsWait(t *testing.T) {
 	redis := redistest.Start(t)
-	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s := newStageOn(t, redis.Client(t), "shop", Config{Silence: time.Hour})
 	const n = 1000
 	tasks := make([]queue.Task, n)
 	for i := range tasks {

@@ -16,7 +16,7 @@ import (
 // A thousand fetches, results and reads of events wait at once on few connections, and all end when the server stops.
 func TestAThousandRequestsOfAllKindsWait(t *testing.T) {
 	redis := redistest.Start(t)
-	s := newStageOn(t, redis.Client(t), "shop", Config{MaxWait: time.Hour})
+	s := newStageOn(t, redis.Client(t), "shop", Config{MaxWait: time.Hour, Silence: time.Hour})
 	s.web.Client().Transport.(*http.Transport).MaxConnsPerHost = 0
 	id := s.want(201, "POST", "tasks", `{"kind":"p","role":"promise"}`).text("id")
 	cursor := s.want(200, "GET", "events?after=now", "").text("next")

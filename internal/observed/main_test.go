@@ -65,6 +65,7 @@ func play(ctx context.Context, role func(context.Context, *queue.Queue) error) e
 	if err != nil {
 		return err
 	}
+	q.Engine().SetTryFor(time.Minute) // nobody logs what a call did whose reply came too late
 	return role(ctx, q)
 }
 

@@ -16,7 +16,7 @@ local function configure(keys, argv)
     local name, value = argv[i], argv[i + 1] or ""
     local why = given[name] and "is given twice" or setting(name, value)
     if why then
-      return {"INVALID", name, why}
+      return {"INVALID", string.sub(name, 1, 128), why}
     end
     given[name] = true
     fields[#fields + 1], fields[#fields + 2] = name, value

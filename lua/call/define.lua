@@ -59,7 +59,7 @@ local function define(keys, argv)
     else
       why = kind_defaults.one(name, value, given)
       if why then
-        return {"INVALID", name, why}
+        return {"INVALID", string.sub(name, 1, 128), why}
       end
       given[name] = value
       lines[#lines + 1] = name .. "=" .. value

@@ -74,8 +74,8 @@ end
 
 local function list(keys, argv)
   local index, most, score, behind = argv[1], whole(argv[5], 1, 500), argv[3], nil
-  if of[index] == nil or of[index] ~= (argv[2] ~= "") or not most or score ~= "" and not string.find(score, "^-?%d+%.?%d*e?%+?%d*$") then
-    error("list takes an index, what it is of, a score, an id, and how many entries, 1 to 500", 0)
+  if of[index] == nil or of[index] ~= (argv[2] ~= "") or #argv[2] > 1024 or not most or score ~= "" and not string.find(score, "^-?%d+%.?%d*e?%+?%d*$") then
+    error("list takes an index, what it is of, a score, an id, and how many entries, 1 to 500; names have up to 1024 bytes", 0)
   elseif score ~= "" then
     behind = {score = score, id = argv[4]}
   end

@@ -51,6 +51,9 @@ local function recall(keys, argv)
   end
   local names, journal, ids = {}, {}, {}
   for i = 3, #argv do
+    if #argv[i] > 1024 then
+      error("argument " .. i .. " has " .. #argv[i] .. " bytes, and the limit of a name is 1024", 0)
+    end
     names[#names + 1] = argv[i]
   end
   if most then

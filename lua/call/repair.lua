@@ -47,8 +47,8 @@ local function repair(keys, argv)
     error("repair takes dry or go, then what, subject and where of up to 100 places", 0)
   end
   for i = 2, #argv, 3 do
-    if #argv[i + 2] > 16384 then
-      error("argument " .. i + 2 .. " has " .. #argv[i + 2] .. " bytes, and the limit is 16384", 0)
+    if math.max(#argv[i + 1], #argv[i + 2]) > 16384 then
+      error("arguments " .. i + 1 .. " and " .. i + 2 .. " have more than 16384 bytes", 0)
     elseif not repairs[argv[i]] then
       error("argument " .. i .. " must be task, wait, ends, queue, worker, kind, figure, controls, key, waiting or running", 0)
     end

@@ -63,6 +63,8 @@ local function signal(keys, argv)
   local call, agent, name, note = names.word("call", argv[1]), argv[2], argv[3], argv[4]
   if not note or #argv > 4 then
     error("signal takes a call, an agent, a name and a payload", 0)
+  elseif #agent > 1024 then
+    return {"INVALID", "agent", "has " .. #agent .. " bytes, the limit is 1024"}
   elseif #name > 128 or not string.find(name, "^%w[%w_-]*$") then
     return {"INVALID", "name", "must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit"}
   elseif string.find(name, "__%d+$") then

@@ -6,7 +6,7 @@ local known = {paused = true, max_running = true, rate = true, per_ms = true, bu
 local function controls(asked)
   for name, value in pairs(asked) do
     if not known[name] then
-      return name, "is not a control of a queue"
+      return string.sub(name, 1, 128), "is not a control of a queue"
     elseif value ~= "" and not whole(value, 1) then
       return name, "must be a whole number of at least 1, or empty to remove the control"
     end

@@ -18,7 +18,7 @@ end
 local function check_fields(w)
   for name, value in pairs(w) do
     if not known[name] then
-      return name, "is not a field of a wait"
+      return string.sub(name, 1, 128), "is not a field of a wait"
     elseif words[name] and (value == "says" or not words[name][value]) then
       return name, "must be " .. words[name].says
     end

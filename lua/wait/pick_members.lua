@@ -9,7 +9,7 @@ local function pick_members(s)
       if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then
         return {"INVALID", "members", "cannot include " .. m.id .. ", the agent itself or one of its owners: it cannot end before the agent"}
       end
-      return {"FOREIGN", m.id}
+      return {"FOREIGN", string.sub(m.id, 1, 1024)}
     elseif m.patience and string.sub(m.id, #id + 2, #id + 3) == "s-" then
       return {"INVALID", "patience", "cannot be set for " .. m.id .. ", a signal, which no wait cancels: give the wait a limit"}
     elseif not seen[m.id] then

@@ -12,7 +12,7 @@ local function plan_children(tx, s)
     if refusal and refusal[1] ~= "OK" then
       return nil, {"CHILD", n, unpack(refusal)}
     elseif owner(child.id) ~= s.id then
-      return nil, {"FOREIGN", child.id}
+      return nil, {"FOREIGN", string.sub(child.id, 1, 1024)}
     elseif twice[child.id] then
       return nil, {"CHILD", n, "INVALID", "id", "is given twice"}
     end
