@@ -299,6 +299,11 @@ func TestNodesOfFlowsAreNotEnqueued(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
+	for _, more := range []string{`"id":"0-agent.c"`, `"retry_of":"0-agent"`, `"owner":"0-agent"`} {
+		if a := s.do("POST", "tasks", strings.Replace(task, "{", "{"+more+",", 1)); a.status != 400 {
+			t.Errorf("%s: %d %s, want 400", more, a.status, a.body)
+		}
+	}
 	if n := enqueued(t, s.q); n != 0 {
 		t.Errorf("%d tasks were enqueued", n)
 	}
