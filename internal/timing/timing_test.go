@@ -1,6 +1,7 @@
 package timing
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,24 @@ func TestCompareIgnoresAPauseAndFindsWork(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A value of CURFEW_PLANT draws about a third of the tests, another value others.
+func TestAValueDrawsPlants(t *testing.T) {
+	count := map[string]int{}
+	for i := range 300 {
+		for _, value := range []string{"", "1", "a tree", "another tree"} {
+			if plants(fmt.Sprint("Test", i), value) {
+				count[value]++
+			}
+		}
+		if plants(fmt.Sprint("Test", i), "a tree") && plants(fmt.Sprint("Test", i), "another tree") {
+			count["both"]++
+		}
+	}
+	if count[""] != 0 || count["1"] != 300 || count["a tree"] < 70 || count["a tree"] > 130 || count["both"] > 60 {
+		t.Errorf("of 300 tests, so many plant their fault: %v", count)
+	}
 }
 
 // Keep finds a pause that is planted.
