@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/names"
@@ -57,6 +58,9 @@ func scheduleAgentTasks(c *call) (any, error) {
 
 // read returns the child. Its name is made from its key, so that the same key again is the same child. Without a key it gets a new name.
 func (b *childBody) read(agent string, maxBytes int) (t queue.Task, f *failure) {
+	if strings.HasPrefix(b.TaskKind, "flow/") {
+		return t, wrong("task_kind", "is for nodes of flows, which their runs enqueue: use another kind")
+	}
 	t = queue.Task{ID: agent + ".x-" + names.NewCall(), Kind: b.TaskKind, Queue: b.Queue}
 	if b.IdempotencyKey != nil {
 		name, err := names.Encode(*b.IdempotencyKey)

@@ -307,4 +307,8 @@ func TestNodesOfFlowsAreNotEnqueued(t *testing.T) {
 	if n := enqueued(t, s.q); n != 0 {
 		t.Errorf("%d tasks were enqueued", n)
 	}
+	path, _ := s.agentOf(&hand{s: s, name: "boss"})
+	if a := s.do("POST", path+"tasks", `{"tasks":[{"task_kind":"flow/http_request","input":{"url":"http://127.0.0.1:1"}}]}`); a.status != 400 || a.field() != "tasks[0].task_kind" {
+		t.Errorf("a child of an agent: %d %s, want 400", a.status, a.body)
+	}
 }

@@ -19,7 +19,7 @@ var (
 	longFiles = map[string]int{
 		"store/index":        128,
 		"store/record":       156,
-		"task/plan":          129,
+		"task/plan":          131,
 		"wait/journal":       99,
 		"wait/suspend_agent": 121,
 	}

@@ -95,6 +95,23 @@ func TestTheScriptRefusesBadNames(t *testing.T) {
 	})
 }
 
+// A root task does not pass as a node of a flow because a child has the same shape.
+func TestTheScriptChecksEachTaskOfAShape(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		s.accepts(t, "id", "0-owner", "kind", "k")
+		reply, err := s.library.Run(t.Context(), s.rdb, "enqueue", s.q.Root(0), 1, 1, "kind", "flow/http_request", 1, "0-owner.c", "", 1, "0-root", "")
+		if got := fmt.Sprint(reply, err); !strings.Contains(got, "INVALID kind is for nodes of flows") {
+			t.Errorf("enqueue = %s, want that the root is refused", got)
+		}
+		for id, want := range map[string]int64{"0-owner.c": 1, "0-root": 0} {
+			if n := s.rdb.Exists(t.Context(), s.q.Root(0)+":spec:"+id).Val(); n != want {
+				t.Errorf("%d records of %s, want %d", n, id, want)
+			}
+		}
+	})
+}
+
 func TestTheScriptRefusesBadIDs(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {

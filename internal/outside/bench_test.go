@@ -22,7 +22,7 @@ import (
 //	go test ./internal/outside -run '^$' -bench . -benchtime 5000x
 func BenchmarkCommands(b *testing.B) {
 	b.Setenv(guardVariable, "yes")
-	guard, err := outside.StartGuard(slog.New(slog.DiscardHandler), os.Args[0])
+	guard, err := outside.StartGuard(slog.New(slog.DiscardHandler), nil, os.Args[0])
 	if err != nil {
 		b.Fatal(err)
 	}

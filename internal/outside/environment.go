@@ -17,6 +17,14 @@ const (
 	headersName  = "CURFEW_HEADERS"
 )
 
+// without returns the environment of this process without some variables.
+func without(hidden []string) []string {
+	return slices.DeleteFunc(os.Environ(), func(line string) bool {
+		name, _, _ := strings.Cut(line, "=")
+		return slices.Contains(hidden, name)
+	})
+}
+
 // ownEnvironment returns the environment of this process without some hidden variables, and without those that a task sets: one
 // that the task does not set must not come from elsewhere.
 func ownEnvironment(hidden []string) []string {

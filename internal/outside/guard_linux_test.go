@@ -19,7 +19,7 @@ func TestTheGuardFindsACommandThatHasJustStarted(t *testing.T) {
 	t.Setenv("CURFEW_TEST_GUARD", "yes") // see TestMain
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprint("the guard was killed: ", killed), func(t *testing.T) {
-			g, err := StartGuard(slog.New(slog.DiscardHandler), os.Args[0])
+			g, err := StartGuard(slog.New(slog.DiscardHandler), nil, os.Args[0])
 			if err != nil {
 				t.Fatal(err)
 			}

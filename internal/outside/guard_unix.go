@@ -32,9 +32,10 @@ import (
 //
 // If this process ends between ? and +, the guard finds the group by its mark.
 type Guard struct {
-	argv []string
-	log  *slog.Logger
-	mark string
+	argv   []string
+	hidden []string // names of variables that the process does not get
+	log    *slog.Logger
+	mark   string
 
 	mu    sync.Mutex
 	pipe  io.WriteCloser
@@ -44,9 +45,10 @@ type Guard struct {
 	ended chan struct{} // closed when the guard process has ended
 }
 
-// StartGuard starts the guard process. argv is a command that calls Watch with its standard input.
-func StartGuard(log *slog.Logger, argv ...string) (*Guard, error) {
-	g := &Guard{argv: argv, log: log, mark: rand.Text(), live: map[int]bool{}}
+// StartGuard starts the guard process. argv is a command that calls Watch with its standard input. It does not get the variables of
+// hidden, since commands can read the environment of any process of their user.
+func StartGuard(log *slog.Logger, hidden []string, argv ...string) (*Guard, error) {
+	g := &Guard{argv: argv, hidden: hidden, log: log, mark: rand.Text(), live: map[int]bool{}}
 	return g, g.start()
 }
 
@@ -62,6 +64,7 @@ func (g *Guard) start() error {
 	cmd := exec.Command(g.argv[0], g.argv[1:]...)
 	// A session of its own: what ends this process at a terminal must not end the guard first.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = without(g.hidden)
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return err

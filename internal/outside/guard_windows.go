@@ -9,7 +9,7 @@ import (
 type Guard struct{}
 
 // StartGuard returns no Guard: none is needed.
-func StartGuard(*slog.Logger, ...string) (*Guard, error) { return nil, nil }
+func StartGuard(*slog.Logger, []string, ...string) (*Guard, error) { return nil, nil }
 
 // Watch returns: there is no guard process.
 func Watch(io.Reader) {}

@@ -219,7 +219,7 @@ func TestTheGuardEndsWhatIsLeft(t *testing.T) {
 		t.Run(map[bool]string{false: "the guard was not killed", true: "the guard was killed"}[kill], func(t *testing.T) {
 			t.Setenv(guardVariable, "yes")
 			s := newStage(t)
-			guard, err := outside.StartGuard(s.logger(), os.Args[0])
+			guard, err := outside.StartGuard(s.logger(), nil, os.Args[0])
 			if err != nil {
 				t.Fatal(err)
 			}

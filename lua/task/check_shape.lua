@@ -16,9 +16,7 @@ local function check_shape(tx, shape, child)
   local f = shape.fields
   shape.checked = true
   local field, why = names.kind(f.kind)
-  if not field and not child and not f.retry_of and string.find(f.kind, "^flow/") then
-    field, why = "kind", "is for nodes of flows, which their runs enqueue: use another kind"
-  elseif not field then
+  if not field then
     field, why = names.queue(f.queue)
   end
   if field then

@@ -99,6 +99,9 @@ local function plan(tx, task)
   if field or shape.bad_name then
     return field and {"INVALID", field, why} or shape.bad_name
   end
+  if not owner(task.id) and not shape.fields.retry_of and string.find(shape.fields.kind, "^flow/") then
+    return {"INVALID", "kind", "is for nodes of flows, which their runs enqueue: use another kind"}
+  end
   local answer = find_existing(tx, task)
   if answer or shape.bad_field then
     return answer or shape.bad_field

@@ -55,10 +55,11 @@ func permitted(allow []netip.Prefix, address string) error {
 	return nil
 }
 
-// shared are blocks that are neither public nor private by their name: shared by carriers, for protocols and for examples, reserved, and those
-// in which an address of IPv4 can be written as one of IPv6.
-var shared = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "fec0::/10")
+// shared are blocks that are neither public nor private by their name: shared by carriers, for protocols and for examples, reserved, and
+// those in which an address of IPv4 can be written as one of IPv6. At 168.63.129.16 a cloud tells its machines their settings; the like of
+// other clouds is link-local.
+var shared = prefixes("0.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10")
 
 func prefixes(all ...string) (list []netip.Prefix) {
 	for _, text := range all {

@@ -233,6 +233,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	}
 	for address, want := range map[string]bool{
 		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.1.1": false, "0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false,
+		"168.63.129.16": false, "192.88.99.1": false, "::127.0.0.1": false, "::ffff:0:127.0.0.1": false, "3fff::1": false, "5f00::1": false,
 		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:a00:1::": false, "ff02::1": false, "fec0::1": false, "feff::1": false,
 		"1.1.1.1": true, "172.32.0.1": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true,
 	} {

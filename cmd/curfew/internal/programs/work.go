@@ -63,7 +63,7 @@ func Work() *cli.Command {
 			&cli.BoolFlag{Name: "create", Usage: "make the namespace if it does not exist"},
 			&cli.GenericFlag{Name: "kind", Value: &list{}, Usage: "a `KIND` of tasks that the command runs; may be repeated"},
 			&cli.GenericFlag{Name: "http", Value: &list{}, Usage: "a kind of tasks and the URL that gets them, `KIND=URL`; may be repeated"},
-			&cli.BoolFlag{Name: "pass-redis", Usage: "let the command see REDIS_URL and CURFEW_REDIS_URL, which can have a password"},
+			&cli.BoolFlag{Name: "pass-redis", Usage: "let the command see REDIS_URL, CURFEW_REDIS_URL and CURFEW_CONFIG, which can lead to a password"},
 			&cli.BoolFlag{Name: "flows", Usage: "run the definitions of flows"},
 			&cli.GenericFlag{Name: "http-allow", Value: &list{}, Usage: "with --flows: addresses of a private network that http_request may reach, `CIDR`; may be repeated (default: public ones only)"},
 			&cli.GenericFlag{Name: "queue", Value: &list{}, Usage: "a queue to take tasks from, and its weight: `NAME=WEIGHT`, or NAME for weight 1; may be repeated (default: default)"},
@@ -126,7 +126,14 @@ func work(c *cli.Context) error {
 		return err
 	}
 	if len(job.kinds) > 0 {
-		guard, err := outside.StartGuard(log, job.self, GuardName)
+		var hidden []string
+		if !c.Bool("pass-redis") {
+			hidden = app.Secrets
+			if err := outside.HideThis(); err != nil {
+				log.Warn("Commands of the same user can read the environment of this process", "error", err)
+			}
+		}
+		guard, err := outside.StartGuard(log, hidden, job.self, GuardName)
 		if err != nil {
 			return err
 		}
@@ -134,9 +141,7 @@ func work(c *cli.Context) error {
 		command := outside.NewCommand(job.argv[0], job.argv[1:]...)
 		command.Grace, command.RetryAfter = app.DurationOf(c, "grace"), app.DurationOf(c, "retry-after")
 		command.MaxResult, command.Guard, command.Now, command.Log = q.MaxBytes(), guard, now, log
-		if !c.Bool("pass-redis") {
-			command.Hide = app.RedisVariables
-		}
+		command.Hide = hidden
 		for _, kind := range job.kinds {
 			w.HandleRaw(kind, command.Handle)
 		}

@@ -116,6 +116,18 @@ func (m matching) count(c *cli.Context, q *queue.Queue, f inspect.Filter) (n int
 // errEnough ends a walk when as many tasks were changed as were counted.
 var errEnough = errors.New("enough")
 
+// hookOf reports whether a task is a hook of one of some tasks, or of a child of one, which ended with it.
+func hookOf(id string, tasks map[string]bool) bool {
+	task, _, hook := strings.Cut(id, "!")
+	for hook && task != "" {
+		if tasks[task] {
+			return true
+		}
+		task = task[:max(strings.LastIndexByte(task, '.'), 0)]
+	}
+	return false
+}
+
 func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64) error {
 	app.GoOn(c)
 	counter := app.NewCounter(c)
@@ -126,8 +138,7 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 		stopped = inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
 			var ids []string
 			for _, l := range page.Lines {
-				task, _, hook := strings.Cut(l.ID, "!")
-				if int64(len(ids)) < n-met && !(hook && changed[task]) {
+				if int64(len(ids)) < n-met && !hookOf(l.ID, changed) {
 					ids = append(ids, l.ID)
 				}
 			}
