@@ -92,7 +92,7 @@ func TestSeedS1(t *testing.T) {
 		w := worker.New(s.q, worker.Config{TaskTimeout: time.Hour})
 		causes := make(chan error, 2)
 		w.HandleRaw("hang", hang(causes))
-		id := s.enqueue(queue.Task{Kind: "hang", Timeout: 200 * time.Millisecond})
+		id := s.enqueue(queue.Task{Kind: "hang", Timeout: 3 * time.Second})
 		s.run(w)
 		if cause := receive(t, causes); cause != worker.ErrDeadline && cause != worker.ErrTimeout {
 			t.Fatalf("the cause of the context is %v, want the task's deadline", cause)
@@ -124,7 +124,7 @@ func TestSeedS1(t *testing.T) {
 			<-release
 			return nil
 		}))
-		first := s.enqueue(queue.Task{Kind: "deaf", Timeout: 100 * time.Millisecond})
+		first := s.enqueue(queue.Task{Kind: "deaf", Timeout: 3 * time.Second})
 		s.run(w)
 		receive(t, began)
 		second := s.enqueue(queue.Task{Kind: "deaf"})

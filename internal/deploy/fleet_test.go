@@ -255,7 +255,7 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	w.awaitValue(`sum(curfew_worker_outcomes_total{outcome="completed"})`, done)
 	w.awaitValue("sum(rate(curfew_reaper_batches_total[30s])) > bool 0", 1)
 	w.awaitValue("count(curfew_clock_offset_seconds)", 7)
-	queuetest.Enqueue(t, q, queue.Task{Kind: "deaf", Queue: "deaf", Payload: []byte("x"), Timeout: 500 * time.Millisecond})
+	queuetest.Enqueue(t, q, queue.Task{Kind: "deaf", Queue: "deaf", Payload: []byte("x"), Timeout: 3 * time.Second})
 	w.awaitValue(`count(ALERTS{alertname="CurfewWorkerStray"})`, 1) // it fires after a minute, and is pending until then
 	timedOut := float64(late + 1)
 

@@ -82,7 +82,7 @@ func timeoutIsPermanent(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	id := s.enqueue(queue.Task{Kind: "k", Timeout: 500 * time.Millisecond, MaxRetries: 3})
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 3 * time.Second, MaxRetries: 3})
 	if _, err := s.result(id); !exceeded(err) {
 		t.Errorf("its result is %v", err)
 	}
