@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/httpapi"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/size"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+	"github.com/curfew-dev/curfew/internal/test/size"
 	"github.com/curfew-dev/curfew/queue"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 )
 
 // The cost of idle workers and reapers grows less than their number.
@@ -43,7 +43,7 @@ func TestIdleFleetsAreCheap(t *testing.T) {
 
 // These limits hold on a machine that does nothing else.
 func TestIdleFleetsLeaveRedisIdle(t *testing.T) {
-	if !stages.Long() {
+	if !harness.Long() {
 		t.Log("only with CURFEW_LONG=1: it measures a processor for two minutes")
 		return
 	}

@@ -41,7 +41,7 @@ var batches = []int{1, 8, 50, 500}
 //
 // The figures are of one machine in one moment, so measure two versions in turns. Compare the CPU time of large calls, because
 // other programs interrupt them, and the median of small calls: a third of their CPU time is sockets, and depends on how idle
-// the machine is. Package internal/luacount counts the Lua instructions of a call, which are the same everywhere.
+// the machine is. Package internal/test/luacount counts the Lua instructions of a call, which are the same everywhere.
 //
 // Micro empties the server, and resets its statistics.
 func Micro(ctx context.Context, rdb redis.UniversalClient, c MicroConfig) (MicroReport, error) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/curfewtest"
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )

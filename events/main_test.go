@@ -3,7 +3,7 @@ package events_test
 import (
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

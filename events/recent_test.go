@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/events"
-	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )

@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -122,11 +122,11 @@ func each(t *testing.T, which []language, test func(s *site, l language)) {
 // program is a program that runs.
 type program struct {
 	*redisproc.Child
-	stdout, said stages.Logs // said is everything that it prints
+	stdout, said harness.Logs // said is everything that it prints
 }
 
 // both writes to two outputs.
-type both [2]*stages.Logs
+type both [2]*harness.Logs
 
 func (b both) Write(p []byte) (int, error) {
 	b[0].Write(p)

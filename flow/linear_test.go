@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/size"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+	"github.com/curfew-dev/curfew/internal/test/size"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )

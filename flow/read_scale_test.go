@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -37,7 +37,7 @@ func (s *stage) counted(id string) (*flow.Run, int64) {
 
 // A run of thousands of tokens is read in calls of 250, and no call names what another has read.
 func TestReadALargeFanOut(t *testing.T) {
-	tokens := stages.Times(2000, 2000, 10_000)
+	tokens := harness.Times(2000, 2000, 10_000)
 	s := newStage(t)
 	s.put(fanOf("large", "", fmt.Sprint(tokens), `"strategy":"all"`))
 	id := s.enqueue("flow.large", "")

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -68,7 +68,7 @@ func chain(n int) string {
 }
 
 func TestALongChain(t *testing.T) {
-	nodes := stages.Times(100, 300, 1000)
+	nodes := harness.Times(100, 300, 1000)
 	r := runWith(t, chain(nodes), "")
 	if string(r.Result) != fmt.Sprintf(`{"outputs":{"parameters":{"i":%d}}}`, nodes-1) {
 		t.Errorf("%s%s", r.Result, r.Error)
@@ -77,7 +77,7 @@ func TestALongChain(t *testing.T) {
 
 // Many runs of 20 nodes each, at once.
 func TestManyRunsOfTwentyNodes(t *testing.T) {
-	runs := stages.Times(20, 50, 200)
+	runs := harness.Times(20, 50, 200)
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
 	if _, err := flow.Put(t.Context(), q, []byte(chain(20))); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAFanOutOfAThousand(t *testing.T) {
 }
 
 func TestALoopOfManyRounds(t *testing.T) {
-	last := stages.Times(100, 400, 10_000) - 1
+	last := harness.Times(100, 400, 10_000) - 1
 	r := runWith(t, fmt.Sprintf(`{"id":"loop","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.outputs.parameters.i == %d","limit":10000,
 		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ index }}"}]}}}}]}}`, last), "")
 	if !strings.Contains(string(r.Result), fmt.Sprint(last)) {
@@ -125,7 +125,7 @@ func TestALoopOfManyRounds(t *testing.T) {
 
 func TestALoopOverManyItems(t *testing.T) {
 	r := runWith(t, `{"id":"items","inputs":{"parameters":[{"name":"n"}]},"spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":"{{ inputs.parameters.n }}","parallel":10,
-		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", stages.Times(100, 400, 10_000)-1)+`1]}}`)
+		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", harness.Times(100, 400, 10_000)-1)+`1]}}`)
 	if r.Status != queue.Completed {
 		t.Errorf("%s", r.Error)
 	}

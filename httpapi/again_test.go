@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/agentwait"
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/worker"
 )
 

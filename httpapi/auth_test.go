@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
 )
 
 func header(name string, values ...string) func(*http.Request) {
@@ -117,7 +117,7 @@ func TestAFileOfClientsThatCannotBeRead(t *testing.T) {
 	if _, err := Basic(tokenFile(t, ""), nil); err == nil {
 		t.Error("an empty file is accepted")
 	}
-	path, log := tokenFile(t, tokens), &stages.Logs{}
+	path, log := tokenFile(t, tokens), &harness.Logs{}
 	reads := 0
 	file, err := watchFile(path, slog.New(slog.NewTextHandler(log, nil)), func(text string) (int, error) {
 		if reads++; reads == 2 {

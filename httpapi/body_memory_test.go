@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // half sends the beginning of a request whose body has the length size, as a client.

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/engine"
-	"github.com/curfew-dev/curfew/internal/faultproxy"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/faultproxy"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -25,7 +25,7 @@ import (
 // Redis does not answer the read after a change any more. The answer must not say that nothing was changed.
 func TestAChangeThatWasMadeIsNotDenied(t *testing.T) {
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
-	s := newStageOn(t, stages.Client(t, proxy.Addr), redistest.Namespace(t), Config{})
+	s := newStageOn(t, harness.Client(t, proxy.Addr), redistest.Namespace(t), Config{})
 	s.want(201, "POST", "tasks", `{"kind":"k"}`)
 	s.q.Engine().Observe(engine.Observer{Called: func(_ context.Context, script string, _ time.Duration, _ error) {
 		if script == "control" {
@@ -154,7 +154,7 @@ func TestAStreamBeginsWithItsCursor(t *testing.T) {
 
 // A file of clients that was deleted is an error, after the time that a replacement may take.
 func TestADeletedFileOfClientsIsLogged(t *testing.T) {
-	path, log := tokenFile(t, tokens), &stages.Logs{}
+	path, log := tokenFile(t, tokens), &harness.Logs{}
 	file, err := watchFile(path, slog.New(slog.NewTextHandler(log, nil)), func(string) (int, error) { return 1, nil })
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 )
 
 // operationOf returns what the document says of a request.

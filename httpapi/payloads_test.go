@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 

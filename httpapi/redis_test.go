@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 )
 
 // everyRoute makes a request to each route at once, and checks each answer.
@@ -29,7 +29,7 @@ func (s *stage) everyRoute(what string, check func(r route, a answered) bool) {
 	all.Wait()
 }
 
-// Whatever is wrong with Redis, each route says so, and all is well again afterwards. internal/timing measures how soon.
+// Whatever is wrong with Redis, each route says so, and all is well again afterwards. internal/test/timing measures how soon.
 func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
 	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := newStageOn(t, redis.Client(t), "shop", Config{})

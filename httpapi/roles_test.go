@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/agentwait"
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -75,7 +75,7 @@ func sample(r route) (path, body string) {
 
 func TestAChangedTokenFileHoldsAndABrokenOneDoesNot(t *testing.T) {
 	path := tokenFile(t, tokens)
-	log := &stages.Logs{}
+	log := &harness.Logs{}
 	auth, err := Tokens(path, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

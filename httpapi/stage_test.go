@@ -14,9 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -28,7 +28,7 @@ type stage struct {
 	q      *queue.Queue
 	server *Server
 	web    *httptest.Server
-	log    *stages.Logs
+	log    *harness.Logs
 	base   string
 }
 
@@ -59,7 +59,7 @@ func (s *stage) another(config Config) *stage {
 
 func stageOf(t *testing.T, q *queue.Queue, config Config) *stage {
 	t.Helper()
-	s := &stage{t: t, log: &stages.Logs{}, q: q}
+	s := &stage{t: t, log: &harness.Logs{}, q: q}
 	config.Queues = []*queue.Queue{s.q}
 	config.Public = config.Auth == nil
 	config.Logger = slog.New(slog.NewTextHandler(s.log, nil))

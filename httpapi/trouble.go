@@ -6,13 +6,13 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/curfew-dev/curfew/internal/lasting"
+	"github.com/curfew-dev/curfew/internal/logonce"
 )
 
 // trouble logs that Redis does not serve a namespace: when it begins, reminders in intervals that double, and when it ends.
 type trouble struct {
 	mu      sync.Mutex
-	lasting lasting.Trouble
+	lasting logonce.Trouble
 }
 
 // note notes the end of a request. f is nil if it was answered.

@@ -14,15 +14,15 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // exampleWorker is a process of the worker of examples/http.
 type exampleWorker struct {
 	process *os.Process
-	log     *stages.Logs
+	log     *harness.Logs
 	ended   chan error
 }
 
@@ -38,7 +38,7 @@ func startExampleWorker(t *testing.T, environment ...string) *exampleWorker {
 	if _, err := os.Stat(script); err != nil { // so go test runs this again when the script has changed
 		t.Fatal(err)
 	}
-	w := &exampleWorker{log: &stages.Logs{}, ended: make(chan error, 1)}
+	w := &exampleWorker{log: &harness.Logs{}, ended: make(chan error, 1)}
 	command := exec.Command(python, script)
 	command.Env = append(command.Environ(), environment...)
 	command.Stdout, command.Stderr = w.log, w.log

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 )
 
 // A thousand fetches, results and reads of events wait at once on few connections, and all end when the server stops.

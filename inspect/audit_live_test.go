@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -33,8 +33,8 @@ func TestAnAuditOfALivelyNamespaceFindsNothing(t *testing.T) {
 	group.Go(func() { churnAgents(ctx, q) })
 	group.Go(func() { reaper.New(q, reaper.Config{}).Run(ctx) })
 	await.Until(t, "tasks of each queue have ended in each way", func() bool { return moves(t, q) })
-	last := time.Now().Add(time.Duration(stages.Times(2, 2, 300)) * time.Second)
-	for n := 0; n < stages.Times(3, 3, 500) && (n < 2 || time.Now().Before(last)); n++ {
+	last := time.Now().Add(time.Duration(harness.Times(2, 2, 300)) * time.Second)
+	for n := 0; n < harness.Times(3, 3, 500) && (n < 2 || time.Now().Before(last)); n++ {
 		found, err := inspect.Audit(ctx, q)
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 )
 

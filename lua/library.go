@@ -18,7 +18,7 @@ import (
 //go:embed */*.lua
 var embedded embed.FS
 
-// folder is empty except in the test binaries of internal/planted: its linker sets it, and they read the files from there.
+// folder is empty except in the test binaries of internal/tool/planted: its linker sets it, and they read the files from there.
 var folder string
 
 var files = filesOf(folder)

@@ -10,7 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // kinds are the servers on which scripts run. Their error texts differ, and only real servers

@@ -3,8 +3,8 @@ package queue_test
 import (
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 

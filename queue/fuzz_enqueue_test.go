@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/wire"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/queue"
 )
 

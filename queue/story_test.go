@@ -3,9 +3,9 @@ package queue_test
 import (
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/size"
-	"github.com/curfew-dev/curfew/internal/story"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+	"github.com/curfew-dev/curfew/internal/test/size"
+	"github.com/curfew-dev/curfew/internal/test/story"
 )
 
 // TestStories runs testdata/*.txt on a real Redis, and a part of them on the embedded server.

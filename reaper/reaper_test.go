@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -204,7 +204,7 @@ func TestRedisIsAway(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	q := open(t, server.Client(t), 2)
 	ids := enqueue(t, q, queue.Task{Kind: "k", Timeout: 4 * time.Second}, queue.Task{Kind: "k", Timeout: 4 * time.Second})
-	var log stages.Logs
+	var log harness.Logs
 	sweeps := make(chan struct{}, 1)
 	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) {
 		select {
@@ -242,7 +242,7 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	rdb.ZAdd(t.Context(), q.Root(0)+":deadlines", redis.Z{Score: 1, Member: "0-poison"})
 	rdb.Set(t.Context(), q.Root(0)+":limits", "x", 0)
 
-	var log stages.Logs
+	var log harness.Logs
 	var sweeps atomic.Int64
 	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) { sweeps.Add(1) }}))
 	await.Until(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })

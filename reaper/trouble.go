@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/lasting"
+	"github.com/curfew-dev/curfew/internal/logonce"
 )
 
 // trouble handles the errors of a partition: it logs them, and decides how long to wait before the next try. One goroutine
@@ -12,7 +12,7 @@ import (
 type trouble struct {
 	logger    *slog.Logger
 	partition int
-	lasting   lasting.Trouble
+	lasting   logonce.Trouble
 	pause     time.Duration
 }
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // machine is a folder with a PATH of fake programs for those that would change the system.

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/lasting"
+	"github.com/curfew-dev/curfew/internal/logonce"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -55,7 +55,7 @@ func (w *Worker) DefineKinds(ctx context.Context) error {
 // defineKindsPatiently is DefineKinds for Run: it tries again while Redis is away. When ctx ends it
 // returns nil, since that is no error of Run.
 func (w *Worker) defineKindsPatiently(ctx context.Context) error {
-	var trouble lasting.Trouble
+	var trouble logonce.Trouble
 	for delay := time.Duration(0); ; {
 		err := w.DefineKinds(ctx)
 		switch {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -34,12 +34,12 @@ type stage struct {
 	ctx  context.Context
 	rdb  redis.UniversalClient
 	q    *queue.Queue
-	logs *stages.Logs
+	logs *harness.Logs
 }
 
 func newStage(t *testing.T, rdb redis.UniversalClient, partitions int) *stage {
 	t.Helper()
-	s := &stage{T: t, ctx: t.Context(), rdb: rdb, logs: &stages.Logs{}}
+	s := &stage{T: t, ctx: t.Context(), rdb: rdb, logs: &harness.Logs{}}
 	logger := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: partitions, Logger: logger})
 	if err != nil {

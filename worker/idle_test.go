@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -29,7 +29,7 @@ func (s *stage) blocked() (n int) {
 // Workers of one process that share a client share the connections that they wait on.
 func TestManyWorkersOfOneProcess(t *testing.T) {
 	const partitions = 4
-	workers, tasks := stages.Times(20, 100, 1000), 2000
+	workers, tasks := harness.Times(20, 100, 1000), 2000
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, PoolSize: 20})
 	t.Cleanup(func() { client.Close() })

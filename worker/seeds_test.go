@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )

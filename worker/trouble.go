@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/curfew-dev/curfew/internal/lasting"
+	"github.com/curfew-dev/curfew/internal/logonce"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -13,7 +13,7 @@ import (
 // while others succeed is one trouble, and not a new one after each success.
 type trouble struct {
 	mu      sync.Mutex
-	lasting lasting.Trouble
+	lasting logonce.Trouble
 	failing map[repeated]bool
 }
 

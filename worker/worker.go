@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/curfew-dev/curfew/internal/lasting"
+	"github.com/curfew-dev/curfew/internal/logonce"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -51,7 +51,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
 		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
-		kindLog: throttle{every: lasting.Reminder}, errorLog: throttle{every: lasting.Reminder},
+		kindLog: throttle{every: logonce.Reminder}, errorLog: throttle{every: logonce.Reminder},
 	}
 }
 

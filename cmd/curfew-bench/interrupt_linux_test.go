@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // An interrupted comparison ends its redis-server and its worker processes, and removes its

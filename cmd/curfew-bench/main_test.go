@@ -12,8 +12,8 @@ import (
 
 	"github.com/curfew-dev/curfew/bench"
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/pages"
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/pages"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 )
 
 var update = flag.Bool("update", false, "write the helps of the commands to testdata")

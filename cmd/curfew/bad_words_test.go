@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/size"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
 // badWord is a word that is no id and no name of a queue, kind or worker, or none that there is.

@@ -17,11 +17,11 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redisproc"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/size"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
 // composeFile is what docker-compose.yml uses of the format. Another key is an error: it could be misspelled.
@@ -368,7 +368,7 @@ func (c *composed) command(name string, args ...string) *exec.Cmd {
 func (c *composed) start(name, ready string) (replicas []*redisproc.Child) {
 	c.Helper()
 	for range max(c.file.Services[name].Deploy.Replicas, 1) {
-		log := &stages.Logs{}
+		log := &harness.Logs{}
 		args := slices.Clone(c.file.Services[name].Command)
 		if at := slices.Index(args, "--metrics-listen"); at >= 0 {
 			args[at+1] = "127.0.0.1:0" // replicas have one machine, and no network of their own
@@ -405,7 +405,7 @@ func (c *composed) exports(t *testing.T) {
 		t.Fatalf("the exporter has the arguments %q, want it to listen at 0.0.0.0:7420", args)
 	}
 	args[at] = "0.0.0.0:0"
-	log := &stages.Logs{}
+	log := &harness.Logs{}
 	cmd := c.command("exporter", args...)
 	cmd.Stderr = log
 	child, err := redisproc.Spawn(cmd)

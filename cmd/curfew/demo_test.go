@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 func TestDemoEndsAHungTaskOnTime(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // devServer starts `curfew dev` without a demo, and returns it with the URL of its Redis.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/size"
-	"github.com/curfew-dev/curfew/internal/stages"
-	"github.com/curfew-dev/curfew/internal/terminal"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/size"
+	"github.com/curfew-dev/curfew/internal/test/terminal"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -159,7 +159,7 @@ func TestDevEndsAtOnce(t *testing.T) {
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			t.Parallel()
-			var out, errs stages.Logs
+			var out, errs harness.Logs
 			cmd := itself("dev " + row.args)
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			child := spawn(t, cmd)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/pages"
+	"github.com/curfew-dev/curfew/internal/test/pages"
 )
 
 // The definitions in README.md and in docs/how-to/move-to-flows.md pass the check. The Argo workflow on that page, which is the one to be

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/pages"
 	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/pages"
 )
 
 // docs/how-to/flows.md is played as a reader does, in an empty folder with a shell: the files that it shows, the commands, and what they

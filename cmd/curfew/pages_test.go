@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/pages"
 	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/internal/test/pages"
 )
 
 // Each command line of the pages that calls curfew is valid: curfew finds its command, its flags and enough arguments. No command

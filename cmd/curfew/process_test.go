@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redisproc"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
 )
 
 // commandVariable makes this test binary the command curfew.
@@ -138,7 +138,7 @@ func (v invocation) startAlone(t *testing.T, stdout io.Writer, stderr *watched) 
 
 // watched is an output that tells when it has a text.
 type watched struct {
-	stages.Logs
+	harness.Logs
 	text string
 	once sync.Once
 	seen chan struct{}

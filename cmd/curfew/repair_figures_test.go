@@ -9,8 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
 )

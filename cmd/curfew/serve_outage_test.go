@@ -13,18 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // spawnServe runs curfew serve as a process of its own, on a free port, and returns where it listens.
 func spawnServe(t *testing.T, args string) (url string) {
 	t.Helper()
-	log := &stages.Logs{}
+	log := &harness.Logs{}
 	cmd := itself("serve --listen 127.0.0.1:0 " + args)
 	cmd.Stderr = log
 	child, err := redisproc.Spawn(cmd)

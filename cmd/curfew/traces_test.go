@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/otlptest"
+	"github.com/curfew-dev/curfew/internal/test/otlp"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -30,7 +30,7 @@ func (s *workStage) command(environment []string, args ...string) (string, strin
 
 func TestATraceLeadsThroughCommands(t *testing.T) {
 	t.Parallel()
-	s, c := newWorkStage(t), otlptest.New(t)
+	s, c := newWorkStage(t), otlp.New(t)
 	environment := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "CURFEW_TRACE_PARENT=true",
 		"TRACEPARENT=00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}
 	id, _ := s.command(environment, "enqueue", "show")

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/linked"
-	"github.com/curfew-dev/curfew/internal/pages"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/linked"
+	"github.com/curfew-dev/curfew/internal/test/pages"
 )
 
 // tutorial plays the blocks of a page as a reader does.
@@ -23,7 +23,7 @@ type tutorial struct {
 	slower   int               // a second of a program of the page takes as many
 	address  string            // of the Redis that curfew dev has started
 	folder   string            // what the page told to run; a program runs once
-	running  *stages.Logs      // the output of the program that was started last
+	running  *harness.Logs     // the output of the program that was started last
 	read     int               // how many lines of that have been compared
 	missed   bool              // the reader was too late for what a command of the page shows
 	ids      map[string]string // real ids by those of the page
@@ -154,7 +154,7 @@ func (r *tutorial) run(command, output string) {
 // start starts the program of a folder.
 func (r *tutorial) start(folder string) {
 	r.t.Helper()
-	r.folder, r.running, r.read = folder, &stages.Logs{}, 0
+	r.folder, r.running, r.read = folder, &harness.Logs{}, 0
 	cmd := exec.Command(filepath.Join(r.programs, folder))
 	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.address, fmt.Sprintf("CURFEW_TEST_SECOND=%ds", r.slower))
 	cmd.Stdout, cmd.Stderr = r.running, r.running

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/programs"
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/queue"
 )
 

@@ -19,10 +19,10 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -79,7 +79,7 @@ func newWorkStage(t *testing.T) *workStage {
 // workProcess is a process that runs `curfew work`.
 type workProcess struct {
 	*exec.Cmd
-	log   *stages.Logs
+	log   *harness.Logs
 	ended <-chan struct{}
 }
 
@@ -102,7 +102,7 @@ func (s *workStage) startLimited(files int, environment []string, args ...string
 	if files > 0 {
 		cmd = exec.Command("/bin/sh", append([]string{"-c", `ulimit -n $0; exec "$@"`, strconv.Itoa(files), os.Args[0]}, args...)...)
 	}
-	p := &workProcess{cmd, &stages.Logs{}, nil}
+	p := &workProcess{cmd, &harness.Logs{}, nil}
 	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
 	p.Env = append(p.Env, environment...)
 	p.Stderr = p.log

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/curfew-dev/curfew/internal/pages"
+	"github.com/curfew-dev/curfew/internal/test/pages"
 	"github.com/curfew-dev/curfew/metrics"
 )
 

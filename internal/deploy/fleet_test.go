@@ -15,20 +15,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // spawn starts a process, and returns when it has logged a text.
-func spawn(t *testing.T, cmd *exec.Cmd, ready string) (*redisproc.Child, *stages.Logs) {
+func spawn(t *testing.T, cmd *exec.Cmd, ready string) (*redisproc.Child, *harness.Logs) {
 	t.Helper()
-	said := &stages.Logs{}
+	said := &harness.Logs{}
 	cmd.Stderr = said
 	child, err := redisproc.Spawn(cmd)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 		return cmd
 	}
 	var own []string // where workers and reapers serve their own metrics
-	served := func(said *stages.Logs) {
+	served := func(said *harness.Logs) {
 		own = append(own, regexp.MustCompile(`url=http://([^/\s]+)/metrics`).FindStringSubmatch(said.String())[1])
 	}
 	reap := func() *redisproc.Child {

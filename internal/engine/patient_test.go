@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // A client is made patient once, however many namespaces it opens, and is not kept in memory for that.

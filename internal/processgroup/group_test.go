@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/processgroup"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // role is the variable that makes this test binary one of the processes of a test.

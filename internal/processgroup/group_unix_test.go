@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 func TestStopAsksTheCommand(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // Windows ends the group of a process that is killed, without a process that watches.

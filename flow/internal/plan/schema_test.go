@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/internal/size"
+	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
 // beyondSchema matches the faults that no schema of one value can find: those that compare values, or compile expressions.
@@ -43,7 +43,7 @@ func definitions(t *testing.T) (all []map[string]any) {
 	for _, test := range faultyDefinitions {
 		texts = append(texts, test.text)
 	}
-	files, err := filepath.Glob("../../../internal/seeds/testdata/flows/*.txt")
+	files, err := filepath.Glob("../../../internal/test/requirements/testdata/flows/*.txt")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("there are %d files with definitions, %v", len(files), err)
 	}

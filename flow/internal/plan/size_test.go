@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/size"
+	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
 // repeated returns n parts with commas between them. In each of them # is its number, and ~ the number before it.

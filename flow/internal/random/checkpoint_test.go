@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
-	"github.com/curfew-dev/curfew/internal/size"
+	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
 // steps are nodes that compute with what the nodes before them have yielded, each between two tasks. The last one yields all.

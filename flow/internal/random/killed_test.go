@@ -21,9 +21,9 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/await"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -147,15 +147,15 @@ func steady(q *queue.Queue, effects redis.UniversalClient) *worker.Worker {
 
 // doomedRun is a run that a process begins and does not finish.
 type doomedRun struct {
-	*stages.Stage
+	*harness.Stage
 	id    string
-	child *stages.Child
+	child *harness.Child
 	at    int
 }
 
 func beginDoomed(t *testing.T, addr string, at int) *doomedRun {
 	t.Helper()
-	r := &doomedRun{Stage: stages.New(t, addr, queue.Config{Events: queue.EventsAll}), at: at}
+	r := &doomedRun{Stage: harness.New(t, addr, queue.Config{Events: queue.EventsAll}), at: at}
 	for _, text := range everything {
 		if _, err := flow.Put(t.Context(), r.Q, []byte(text)); err != nil {
 			t.Fatal(err)
@@ -276,7 +276,7 @@ func TestAWorkerKilledAtAnyCallChangesNothing(t *testing.T) {
 	if !strings.Contains(want.result, `"by":"ann"`) || len(want.effects) < 12 {
 		t.Fatalf("the run has %s, and its leaves ran %v", want.result, want.effects)
 	}
-	step := stages.Times(20, 16, 1)
+	step := harness.Times(20, 16, 1)
 	died := 0
 	var points []int
 	for at := 1 + rand.IntN(step); at <= calls; at += step {

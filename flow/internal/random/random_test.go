@@ -14,14 +14,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestMain(m *testing.M) { stages.Main(m, play) }
+func TestMain(m *testing.M) { harness.Main(m, play) }
 
 // input is the payload of a leaf.
 type input struct {
@@ -50,7 +50,7 @@ func leaf(ctx context.Context, in input) (object, error) {
 	}
 	info := worker.Info(ctx)
 	_, path, _ := strings.Cut(info.ID, ".")
-	stages.Pass(time.Duration(rand.IntN(20)) * time.Millisecond) // sleeps: the work, so that processes are killed in it
+	harness.Pass(time.Duration(rand.IntN(20)) * time.Millisecond) // sleeps: the work, so that processes are killed in it
 	switch phase, value := outcome(in.Seed, "."+path, info.Retries); phase {
 	case "Error":
 		return nil, errors.New("broken")
@@ -91,15 +91,15 @@ func next(seed *uint64) sample {
 func TestRandomDefinitionsEndAsTheyMust(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := stages.New(t, server.Addr, queue.Config{})
+	s := harness.New(t, server.Addr, queue.Config{})
 	s.Reap(reaper.Config{})
-	children := make([]*stages.Child, 2)
+	children := make([]*harness.Child, 2)
 	for i := range children {
 		children[i] = s.Spawn("worker")
 	}
 	seed := uint64(time.Now().Unix())
 	t.Logf("the seeds begin at %d", seed)
-	samples, runs := make([]sample, stages.Times(20, 40, 2000)), []string(nil)
+	samples, runs := make([]sample, harness.Times(20, 40, 2000)), []string(nil)
 	for i := range samples {
 		samples[i] = next(&seed)
 		if _, err := flow.Put(t.Context(), s.Q, samples[i].text); err != nil {
@@ -107,7 +107,7 @@ func TestRandomDefinitionsEndAsTheyMust(t *testing.T) {
 		}
 		runs = append(runs, s.Enqueue(queue.Task{Kind: "flow." + samples[i].id})...)
 	}
-	for kills := 0; !s.AllEnded(runs); stages.Pass(300 * time.Millisecond) { // sleeps: between two kills
+	for kills := 0; !s.AllEnded(runs); harness.Pass(300 * time.Millisecond) { // sleeps: between two kills
 		if kills++; kills <= 3 { // a task that four processes lost would fail
 			children[kills%2].Kill()
 			children[kills%2] = s.Spawn("worker")
@@ -120,7 +120,7 @@ func TestRandomDefinitionsEndAsTheyMust(t *testing.T) {
 }
 
 // compare compares a run with its evaluation.
-func compare(t *testing.T, s *stages.Stage, x sample, id string) {
+func compare(t *testing.T, s *harness.Stage, x sample, id string) {
 	t.Helper()
 	r := s.Record(id)
 	if r.Phase() != x.want.phase || r.CompletedAt.After(r.Deadline) {

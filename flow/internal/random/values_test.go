@@ -10,8 +10,8 @@ import (
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
 	valueof "github.com/curfew-dev/curfew/flow/internal/value"
-	"github.com/curfew-dev/curfew/internal/size"
-	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
 // valuer makes random values, and expressions that compute with them. Most expressions are of types that fit, and some are not.
@@ -96,7 +96,7 @@ func (g valuer) template(levels int, variables ...string) any {
 func TestRandomValuesAreAlwaysTheSame(t *testing.T) {
 	seed := size.Seed()
 	g := valuer{rand.New(rand.NewPCG(seed, 0))}
-	rounds, values := stages.Times(1000, 1500, 5000), 0
+	rounds, values := harness.Times(1000, 1500, 5000), 0
 	for i := range rounds {
 		text := fmt.Sprintf(`{"a":%s,"b":%s,"c":{"p":%s,"q":%s,"r":%s}}`, g.number(), g.json(3), g.number(), g.json(1), g.json(2))
 		source := g.template(1, "a", "b", "c", "c.p", "c.q")

@@ -20,7 +20,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/flow"
-	"github.com/curfew-dev/curfew/internal/outside"
+	"github.com/curfew-dev/curfew/internal/command"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -129,16 +129,16 @@ func work(c *cli.Context) error {
 		var hidden []string
 		if !c.Bool("pass-redis") {
 			hidden = app.Secrets
-			if err := outside.HideThis(); err != nil {
+			if err := command.HideThis(); err != nil {
 				log.Warn("Commands of the same user can read the environment of this process", "error", err)
 			}
 		}
-		guard, err := outside.StartGuard(log, hidden, job.self, GuardName)
+		guard, err := command.StartGuard(log, hidden, job.self, GuardName)
 		if err != nil {
 			return err
 		}
 		defer guard.Close()
-		command := outside.NewCommand(job.argv[0], job.argv[1:]...)
+		command := command.NewCommand(job.argv[0], job.argv[1:]...)
 		command.Grace, command.RetryAfter = app.DurationOf(c, "grace"), app.DurationOf(c, "retry-after")
 		command.MaxResult, command.Guard, command.Now, command.Log = q.MaxBytes(), guard, now, log
 		command.Hide = hidden
@@ -147,7 +147,7 @@ func work(c *cli.Context) error {
 		}
 	}
 	for kind, to := range job.posts {
-		post := outside.NewPost(to, c.Int("concurrency"))
+		post := command.NewPost(to, c.Int("concurrency"))
 		post.MaxResult, post.Now, post.Log = q.MaxBytes(), now, log
 		w.HandleRaw(kind, post.Handle)
 	}
@@ -361,7 +361,7 @@ func Guard() *cli.Command {
 		Usage:  "end the commands of a worker that was killed; curfew work starts it",
 		Hidden: true,
 		Action: func(*cli.Context) error {
-			outside.Watch(os.Stdin)
+			command.Watch(os.Stdin)
 			return nil
 		},
 	}

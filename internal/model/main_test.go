@@ -1,9 +1,0 @@
-package model_test
-
-import (
-	"testing"
-
-	"github.com/curfew-dev/curfew/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }

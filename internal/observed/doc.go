@@ -1,3 +1,0 @@
-// Package observed has one test: a fleet of real processes plays a script, and its event streams, records, metrics, log lines
-// and spans must all have the same numbers as the script.
-package observed

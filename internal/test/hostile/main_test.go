@@ -1,0 +1,9 @@
+package hostile
+
+import (
+	"testing"
+
+	"github.com/curfew-dev/curfew/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
