@@ -13,7 +13,7 @@ import (
 // ScriptError is an error that a call raised, or an error of compiling it.
 //
 // A unit of work that raises an error while it decides has written nothing
-// (lua/store/unit.lua). A settle that also fetches is two units: its outcomes can be stored
+// (lua/unit/unit.lua). A settle that also fetches is two units: its outcomes can be stored
 // although the fetch failed. A call that could not write a key of the wrong type raises an
 // error at its end, and everything else is written.
 type ScriptError struct {

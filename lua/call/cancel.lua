@@ -21,14 +21,14 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/record
--- @use store/unit
+-- @use unit/unit
 -- @use task/body
 -- @use task/by_priority
 -- @use task/cancel_task
 -- @use task/cancelled
--- @use task/live
+-- @use store/live
 -- @use task/load_task
--- @use task/owner
+-- @use store/owner
 -- @use task/refuse
 
 local function cancel_one(tx, id, call, reason)

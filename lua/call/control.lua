@@ -20,7 +20,7 @@
 -- @use store/index
 -- @use store/later
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 -- @use queue/change_controls
 -- @use queue/controlled
 -- @use queue/wake

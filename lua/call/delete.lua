@@ -22,7 +22,7 @@
 -- @use store/index
 -- @use store/read_root
 -- @use store/record
--- @use store/unit
+-- @use unit/unit
 -- @use task/forget_sooner
 -- @use task/keeps_record
 -- @use task/load_task

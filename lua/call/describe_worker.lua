@@ -14,7 +14,7 @@
 -- @use store/begin
 -- @use store/later
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 
 local states = {running = true, draining = true}
 

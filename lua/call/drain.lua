@@ -20,7 +20,7 @@
 -- @use store/later
 -- @use store/read_root
 -- @use store/record
--- @use store/unit
+-- @use unit/unit
 -- @use task/cancelled
 -- @use task/finish
 -- @use task/load_task

@@ -47,7 +47,7 @@
 -- @use store/answer
 -- @use store/begin
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 -- @use task/enqueue_all
 -- @use task/read_tasks
 

@@ -27,8 +27,8 @@
 -- @use store/begin_read
 -- @use store/record
 -- @use task/describe
--- @use task/live
--- @use task/owner
+-- @use store/live
+-- @use store/owner
 
 -- tell_ended adds when the record of an ended or missing task is removed, and the status of its owner.
 local function tell_ended(tx, id, about)

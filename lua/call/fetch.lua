@@ -17,7 +17,7 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/tell
--- @use store/unit
+-- @use unit/unit
 -- @use queue/look_again
 -- @use task/claim
 -- @use task/read_ask

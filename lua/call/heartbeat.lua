@@ -23,7 +23,7 @@
 -- @use store/later
 -- @use store/read_root
 -- @use store/record
--- @use store/unit
+-- @use unit/unit
 -- @use task/give_back
 -- @use task/must_stop
 

@@ -27,8 +27,8 @@
 -- @use store/record
 -- @use task/describe
 -- @use task/ending
--- @use task/live
--- @use task/owner
+-- @use store/live
+-- @use store/owner
 
 local of = {delayed = false, waits = false, limits = false, deadlines = false, retained = false, ready = true, dead = true,
   claims = true, children = true}

@@ -18,10 +18,10 @@
 -- @use check/flow_names
 -- @use store/answer
 -- @use store/begin
--- @use store/kind_of_flow
+-- @use task/kind_of_flow
 -- @use store/later
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 
 -- most is how many versions a definition can have.
 local most = 10000

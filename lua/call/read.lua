@@ -12,7 +12,7 @@
 -- @use store/record
 -- @use task/describe
 -- @use task/ending
--- @use task/live
+-- @use store/live
 -- @use task/payload
 
 local function one(tx, id)

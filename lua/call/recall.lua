@@ -16,7 +16,7 @@
 -- @use store/record
 -- @use task/describe
 -- @use task/ending
--- @use task/live
+-- @use store/live
 
 -- newest_members returns the members of the newest wait in a journal, "" if it has no wait.
 local function newest_members(journal)

@@ -3,7 +3,7 @@
 -- ARGV[1]  agent
 -- ARGV[2]  epoch, as fetch returned it
 -- ARGV[3]  worker
--- ARGV[4…] the note to store (wait/read_note.lua)
+-- ARGV[4…] the note to store (agent/read_note.lua)
 --
 -- Returns  {"OK"}                     the note is stored, by this call or by an earlier copy of it
 --          {"LOST", status}           the agent no longer belongs to this claim
@@ -17,11 +17,11 @@
 -- @use store/answer
 -- @use store/begin
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 -- @use task/running_agent
--- @use wait/check_note
--- @use wait/read_note
--- @use wait/write_note
+-- @use agent/check_note
+-- @use agent/read_note
+-- @use agent/write_note
 
 local function remember_one(tx, claim, note)
   local task, refusal = running_agent(tx, claim, "remember")

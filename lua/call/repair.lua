@@ -27,7 +27,7 @@
 -- @use store/answer
 -- @use store/begin
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 
 local function repair_all(tx, argv)
   local answers, s = {0}, {size = 0, listed = {}}

@@ -23,10 +23,10 @@
 -- @use store/read_root
 -- @use store/record
 -- @use store/tell
--- @use store/unit
+-- @use unit/unit
 -- @use queue/look_again
 -- @use task/claim
--- @use task/owner
+-- @use store/owner
 -- @use task/read_ask
 -- @use task/read_outcomes
 -- @use task/report

@@ -24,10 +24,10 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/reason
--- @use store/unit
+-- @use unit/unit
 -- @use task/body
 -- @use task/finish
--- @use task/live
+-- @use store/live
 -- @use task/load_task
 -- @use task/refuse
 -- @use task/signal_task

@@ -14,7 +14,7 @@
 -- @use store/later
 -- @use store/publish
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 
 local function ask(tx, worker)
   if not redis.call("ZSCORE", tx.key.workers, worker) then

@@ -19,7 +19,7 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/tell
--- @use store/unit
+-- @use unit/unit
 -- @use sweep/look
 -- @use sweep/sweep_delayed
 -- @use sweep/sweep_draining

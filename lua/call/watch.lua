@@ -13,9 +13,9 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/record
--- @use store/unit
+-- @use unit/unit
 -- @use task/final
--- @use task/live
+-- @use store/live
 -- @use task/load_task
 -- @use task/nearest
 

@@ -2,7 +2,7 @@
 -- children, each behind a dot. Ids of hooks are not checked here: the ended task makes them. It returns "id" and why,
 -- or nil.
 --
--- @use task/owner
+-- @use store/owner
 
 -- depth returns how many names of children an id of this partition ends with; nil if it is not an id.
 local function depth(tx, text)

@@ -8,7 +8,7 @@
 --
 -- @use explain/ask
 -- @use store/record
--- @use task/live
+-- @use store/live
 -- @use task/nearest
 
 -- late reports whether a clock lacks a task, or has it later than instant. It is false if instant is nil.

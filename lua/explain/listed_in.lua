@@ -1,7 +1,7 @@
 -- listed_in returns the index in which the call list lists a task. A task can be in several indexes, and is listed in
 -- one of them. It returns nil for a task that is in no index.
 --
--- @use task/live
+-- @use store/live
 local function listed_in(tx, task)
   local status = task.status
   if status == "RUNNING" then

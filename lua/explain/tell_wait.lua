@@ -11,7 +11,7 @@
 -- @use explain/put_fields
 -- @use explain/scored
 -- @use store/record
--- @use task/live
+-- @use store/live
 
 local told = {"state", "entry", "mode", "label", "why", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
   "wait_deadline_at", "limit_ms", "since", "reason"}

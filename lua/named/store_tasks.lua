@@ -6,7 +6,7 @@
 --
 -- @use store/begin
 -- @use store/read_root
--- @use store/unit
+-- @use unit/unit
 -- @use named/place_tasks
 -- @use named/read_task
 -- @use named/refusal

@@ -5,7 +5,7 @@
 -- @use check/digits
 -- @use store/later
 -- @use store/record
--- @use task/live
+-- @use store/live
 -- @use task/return_claim
 -- @use wait/ends
 

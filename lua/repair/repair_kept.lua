@@ -3,8 +3,8 @@
 --
 -- @use task/drained
 -- @use task/left_behind
--- @use task/live
--- @use task/owner_state
+-- @use store/live
+-- @use store/owner_state
 -- @use task/retention
 -- @use repair/mend
 local function repair_kept(tx, r, task)

@@ -5,7 +5,7 @@
 --
 -- @use store/record
 -- @use task/idempotency
--- @use task/live
+-- @use store/live
 -- @use repair/mend
 
 -- free removes a key.

@@ -3,7 +3,7 @@
 --
 -- @use store/record
 -- @use task/idempotency
--- @use task/live
+-- @use store/live
 -- @use task/payload
 local function repair_key_of(tx, s, r, task)
   local key, scope = task.idempotency_key, task.idempotency_scope

@@ -8,7 +8,7 @@
 -- @use store/later
 -- @use store/record
 -- @use task/left_behind
--- @use task/live
+-- @use store/live
 -- @use repair/mend
 
 -- add appends a child to the list of its owner, once.

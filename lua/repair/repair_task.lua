@@ -8,7 +8,7 @@
 --
 -- @use check/has_word
 -- @use store/record
--- @use task/live
+-- @use store/live
 -- @use task/nearest
 -- @use repair/mend
 -- @use repair/repair_claim

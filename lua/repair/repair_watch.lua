@@ -2,7 +2,7 @@
 -- whose wait has fired is due at once: the sweep wakes it.
 --
 -- @use repair/mend
--- @use wait/nearest_patience
+-- @use agent/nearest_patience
 -- @use wait/read_wait
 local function repair_watch(tx, r, task)
   local w = task.status == "WAITING" and read_wait(tx, task.id)

@@ -24,7 +24,7 @@
 -- @use store/own
 -- @use store/same_figures
 -- @use store/tally
--- @use task/policy
+-- @use store/policy
 local figures = {}
 
 -- note adds a task to the ends to be counted. The task must still have its status from before the end. A task that is

@@ -7,7 +7,7 @@
 -- @use store/format
 -- @use store/later
 -- @use store/same_state
--- @use task/owner
+-- @use store/owner
 local record = {}
 
 -- inline is the largest size in bytes of a payload, result or error that is stored in the record itself. A larger one

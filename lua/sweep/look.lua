@@ -9,7 +9,7 @@
 --   clock  key, bound (the latest score that is due), step, and most (how many entries one sweep takes)
 --
 -- @use store/record
--- @use store/unit
+-- @use unit/unit
 
 --   part  from, to: places in due; at: the last place that was decided; chunk: what is left of it; bytes: removed so far
 local function step_some(tx, s, clock, due, part)

@@ -8,7 +8,7 @@
 -- @use store/record
 -- @use sweep/did
 -- @use sweep/met_broken
--- @use task/live
+-- @use store/live
 -- @use task/load_task
 -- @use task/put_aside
 -- @use task/schedule_removal

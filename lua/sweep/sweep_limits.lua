@@ -8,7 +8,7 @@
 -- @use sweep/leave_clock
 -- @use sweep/met_broken
 -- @use task/final
--- @use task/live
+-- @use store/live
 -- @use task/load_task
 -- @use task/nearest
 

@@ -7,7 +7,7 @@
 -- @use sweep/met_broken
 -- @use task/drained
 -- @use task/hooked
--- @use task/live
+-- @use store/live
 -- @use task/put_aside
 -- @use task/remove_record
 local function sweep_retained(tx, r, id, clock)

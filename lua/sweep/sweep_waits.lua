@@ -13,10 +13,10 @@
 -- @use sweep/met_broken
 -- @use task/load_task
 -- @use task/put_aside
--- @use wait/count_wait
--- @use wait/nearest_patience
+-- @use agent/count_wait
+-- @use agent/nearest_patience
 -- @use wait/read_wait
--- @use wait/watch_wait
+-- @use agent/watch_wait
 
 -- read returns the stored fields of the wait that are not counters.
 local function read(tx, id)

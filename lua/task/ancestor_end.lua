@@ -1,5 +1,5 @@
 -- ancestor_end returns the earliest instant at which an ancestor of a task ended, and the id of that ancestor. Of
--- equal instants the outermost ancestor counts. It returns nil if no ancestor has ended. Ancestry begins after the last bang (task/owner.lua).
+-- equal instants the outermost ancestor counts. It returns nil if no ancestor has ended. Ancestry begins after the last bang (store/owner.lua).
 --
 -- @use task/drained
 local function ancestor_end(tx, id)

@@ -4,7 +4,7 @@
 -- Returns  the task; or nil and an answer, if one cannot be read
 --
 -- @use task/left_behind
--- @use task/live
+-- @use store/live
 -- @use task/load_task
 
 -- nth returns the nth promise of a name, or nil and why if its record cannot be read.

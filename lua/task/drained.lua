@@ -4,7 +4,7 @@
 -- @use store/attempt
 -- @use store/own
 -- @use store/record
--- @use task/live
+-- @use store/live
 local function drained(tx, id)
   local ended = tx.drained[id]
   if ended == nil then

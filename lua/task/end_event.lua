@@ -5,7 +5,7 @@
 -- @use store/emit
 -- @use store/record
 -- @use store/tell
--- @use task/policy
+-- @use store/policy
 
 -- as_the_last returns the words of the previous timeout's event, if this timeout has the same words.
 local function as_the_last(tx, task)

@@ -20,7 +20,7 @@
 -- @use queue/count
 -- @use task/doom_children
 -- @use task/leave
--- @use task/owner_state
+-- @use store/owner_state
 -- @use task/schedule_removal
 -- @use task/end_event
 -- @use task/end_hook

@@ -2,7 +2,7 @@
 -- until its hook has ended: otherwise another task could use the id, and its own hook could not be made.
 --
 -- @use store/record
--- @use task/live
+-- @use store/live
 local function hooked(tx, task)
   for _, event in ipairs({"success", "failure", "timeout", "cancel"}) do
     local hook = task["hook_" .. event] and record.get(tx, task.id .. "!" .. event)

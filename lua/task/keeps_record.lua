@@ -2,8 +2,8 @@
 --
 -- @use task/drained
 -- @use task/hooked
--- @use task/live
--- @use task/owner_state
+-- @use store/live
+-- @use store/owner_state
 local function keeps_record(tx, task)
   local owner, hook = owner_state(tx, task), hooked(tx, task)
   if live(task) then

@@ -5,7 +5,7 @@
 -- @use store/record
 -- @use task/drained
 -- @use task/incarnation
--- @use task/live
+-- @use store/live
 local function left_behind(tx, old)
   local above = old.owner or old.hook_of
   local owner = above and record.get(tx, above)

@@ -5,7 +5,7 @@
 --          nil and why if its record cannot be used: then the task has been put aside
 --
 -- @use store/record
--- @use task/live
+-- @use store/live
 -- @use task/ending
 -- @use task/is_attempt_limit
 -- @use task/finish

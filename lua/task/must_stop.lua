@@ -2,7 +2,7 @@
 --
 -- @use store/index
 -- @use store/record
--- @use task/live
+-- @use store/live
 -- @use task/load_task
 
 -- keep stores the progress of an attempt. If the attempt repeats its latest progress, nothing changes: progress_at is

@@ -9,9 +9,9 @@
 -- @use task/check_shape
 -- @use task/draft
 -- @use task/find_existing
--- @use task/live
+-- @use store/live
 -- @use task/load_task
--- @use task/owner
+-- @use store/owner
 -- @use task/refuse
 
 -- untimely checks what depends on the time of the call.

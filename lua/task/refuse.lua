@@ -5,7 +5,7 @@
 --
 -- @use store/emit
 -- @use store/escape
--- @use task/live
+-- @use store/live
 local function refuse(tx, task, op, epoch, worker)
   if tx.root.level ~= "all" then
     return

@@ -3,7 +3,7 @@
 --   kind     whose time was up: execution (its own), queue, attempt or workflow (of an ancestor)
 --   instant  when the time was up
 --
--- @use task/is_run
+-- @use store/is_run
 -- @use task/retry_at
 local function timed_out(task, kind, instant)
   local over = {status = "FAILED", reason = "timeout", timeout_type = kind, error = "Task exceeded deadline",

@@ -6,7 +6,7 @@
 --
 -- @use store/attempt
 -- @use store/index
--- @use task/owner_state
+-- @use store/owner_state
 -- @use wait/read_wait
 
 -- score returns the score of a child in one of the sets of its owner's wait, or nil.

@@ -1,5 +1,5 @@
 -- stop_waiting removes a WAITING agent from the counts of waiting agents, and from the clock of waits. Its queue counts the
--- agent among all waiting agents, and in the counter that the record names (wait/open_wait.lua). An agent that an older
+-- agent among all waiting agents, and in the counter that the record names (agent/open_wait.lua). An agent that an older
 -- version has suspended has no such name.
 --
 -- @use queue/count

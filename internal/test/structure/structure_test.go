@@ -169,6 +169,10 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{reasons, "no verb in a note", lua(`s.field, s.why = name, "twice given"`), []string{`begins with "twice"`}},
 		{reasons, "a value before the verb in Lua", lua(`return {"INVALID", "n", n .. " is 0"}`), []string{`begins with ""`}},
 
+		{luaFloors, "uses of lower floors and of the own folder", files("lua/task/a.lua", "-- @use task/b\n-- @use wait/c\n", "lua/call/d.lua", "-- @use unit/e\n", "other/x.lua", ""), nil},
+		{luaFloors, "a use upwards", files("lua/task/a.lua", "-- a\n-- @use agent/b\n"), []string{"lua/task/a.lua:2: uses agent/b"}},
+		{luaFloors, "a use on the same floor", files("lua/check/a.lua", "-- @use queue/b\n"), []string{"lua/check/a.lua:1: uses queue/b"}},
+		{luaFloors, "a folder without a floor", files("lua/attic/a.lua", ""), []string{"the folder attic has no floor"}},
 		{writesInLua, "commands that read", lua(`local a, b = redis.call("GET", k), redis.pcall("zrange", k, 0, 1)` + "\n" + `local c, d = try(tx, "HGET", k, "f"), ask("ZCARD", k)`), nil},
 		{writesInLua, "deferred commands", lua(`later.before(tx, "HSET", k, "f", 1)` + "\n" + `later.after(tx, "DEL", k)`), nil},
 		{writesInLua, "a comment", lua(`-- redis.call("SET", k)`), nil},
@@ -184,10 +188,10 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{writesInLua, "the elements of an array", lua(`redis.call(unpack(words))`), []string{"lua/a.lua:1: a computed command"}},
 		{writesInLua, "deep in other expressions", lua(`if a then return function() while b do f({x = redis.call("DEL", k)}) end end end`), []string{"lua/a.lua:1: DEL"}},
 
-		{onlyIn("XADD", "lua/store/commit.lua"), "its own file", files("lua/store/commit.lua", `redis.call("XADD", k)`), nil},
-		{onlyIn("XADD", "lua/store/commit.lua"), "a comment", lua(`-- "XADD"`), nil},
-		{onlyIn("XADD", "lua/store/commit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
-		{onlyIn("XADD", "lua/store/commit.lua"), "a deferred command", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
+		{onlyIn("XADD", "lua/unit/commit.lua"), "its own file", files("lua/unit/commit.lua", `redis.call("XADD", k)`), nil},
+		{onlyIn("XADD", "lua/unit/commit.lua"), "a comment", lua(`-- "XADD"`), nil},
+		{onlyIn("XADD", "lua/unit/commit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
+		{onlyIn("XADD", "lua/unit/commit.lua"), "a deferred command", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
 		{onlyIn("TIME", "lua/store/now.lua"), "a second reader of the clock", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
 		{onlyIn("TIME", "lua/store/now.lua"), "a field with a similar name", lua(`local t = task["time_"]`), nil},
 
@@ -237,9 +241,9 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 
 // mayWrite must not list a file that writes nothing.
 func TestFilesThatMayWriteDo(t *testing.T) {
-	found, err := writesInLua(files("lua/store/commit.lua", `try(tx, "XADD", k)`, "lua/store/record.lua", `redis.call("MGET", k)`))
+	found, err := writesInLua(files("lua/unit/commit.lua", `try(tx, "XADD", k)`, "lua/store/record.lua", `redis.call("MGET", k)`))
 	if err != nil || !slices.Contains(found, "lua/store/record.lua: it writes nothing: remove it from mayWrite") ||
-		slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, "lua/store/commit.lua") }) {
+		slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, "lua/unit/commit.lua") }) {
 		t.Errorf("found %q, %v, want record.lua among them, and not commit.lua", found, err)
 	}
 }

@@ -2,7 +2,7 @@ package main
 
 // The figures of tasks that ended.
 var figureBugs = []bug{
-	{"ends are not counted by kind", "store/commit.lua",
+	{"ends are not counted by kind", "unit/commit.lua",
 		`figures.write(tx)`, ``, "stories/figures_of_each_end"},
 	{"an end is counted each time it is decided", "store/renew.lua",
 		`tx.figures, tx.tallies = none, none`, `tx.tallies = none`, "stories/figures_once"},
@@ -42,7 +42,7 @@ var figureBugs = []bug{
 		`tally.timeout(tx, agent, " wait timeout " .. told.on_timeout, "synchronization", w.ends)`, ``, "stories/figures_of_waits"},
 	{"timeouts of waits are counted without figures", "store/tally.lua",
 		"function tally.timeout(tx, task, field, timeout_type, since)\n  if tx.root.figures then", "function tally.timeout(tx, task, field, timeout_type, since)\n  if true then", "stories/figures_off"},
-	{"the lag of a wake-up begins at the commit", "wait/wake_agent.lua",
+	{"the lag of a wake-up begins at the commit", "agent/wake_agent.lua",
 		`tx.at - told.fired_at`, `0`, "stories/figures_of_waits"},
 	{"one new field goes to a kind beyond the limit", "store/add_figures.lua",
 		`if right ~= key or name ~= field then`, `if false then`, "kinds"},
