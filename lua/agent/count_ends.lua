@@ -8,14 +8,14 @@ local function count_ends(tx)
   local noted, before = own(tx, "noted"), tx.on
   while noted[1] do
     local id = table.remove(noted, 1)
-    local ends = noted[id]
+    local members = noted[id]
     noted[id] = nil
     local w = tx.waits[id]
     if w.broken then
       put_aside(tx, id, w.broken, {tx.key.waits})
-    elseif w == ends.wait and (w.state == "open" or w.state == "forming") then
+    elseif w == members.wait and (w.state == "open" or w.state == "forming") then
       tx.on = id
-      count_wait(tx, id, w, ends)
+      count_wait(tx, id, w, members)
     end
   end
   tx.on = before

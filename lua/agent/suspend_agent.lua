@@ -59,9 +59,9 @@ end
 -- the limit and the members' own limits are kept.
 local function enter(tx, s, c, children, task)
   local kept = journal.read(tx, s.id, "until")[1]
-  local entry, ends, digest = string.match(kept or "", "^(%d+) (%w+) (.*)$")
+  local entry, until_at, digest = string.match(kept or "", "^(%d+) (%w+) (.*)$")
   local again = entry == s.wait.entry and digest == s.wait.digest
-  c.ends = again and tonumber(ends) or nil
+  c.ends = again and tonumber(until_at) or nil
   redis.call("ZCARD", tx.key.patience .. s.id) -- these raise here, before anything is written, if a key is of the wrong type
   redis.call("LLEN", tx.key.settled .. s.id)
   redis.call("ZCARD", tx.key.pending .. s.id)

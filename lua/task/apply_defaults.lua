@@ -3,16 +3,16 @@
 --
 --   f         the fields of a task; they are changed
 --   none      whether the value of any field is "none"
---   defaults  of the kind (task/defaults.lua)
+--   of_kind   the defaults of the kind (task/defaults.lua)
 --
 -- @use check/spans
 
 -- of_roles are the defaults of promises and timers, which no worker runs.
 local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
 
-local function apply_defaults(tx, f, none, defaults)
+local function apply_defaults(tx, f, none, of_kind)
   local open_end = f.timeout_ms == "none"
-  for name, value in pairs(defaults) do
+  for name, value in pairs(of_kind) do
     if f[name] == nil and (not f.role or of_roles[name]) then
       f[name] = value
     end
