@@ -143,7 +143,7 @@ func (o *observed) explainPending(e *Explanation) {
 		e.Why, e.Bound = WhyPromise, o.endsBy()
 	case start > 0:
 		e.Why, e.Bound = WhyDelayed, sooner(o.endsBy(), o.bound(BoundStart, start, o.id))
-		switch { // the next claim removes the reason of a release (lua/task/take.lua)
+		switch { // the next claim removes the reason of a release (lua/task/claim.lua)
 		case e.ReleaseReason != "", e.Retries == 0 && r["requeued_by"] != "":
 			e.Why = WhyGivenBack
 		case e.Retries > 0:

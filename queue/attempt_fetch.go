@@ -116,7 +116,7 @@ func (a *Ask) append(args []any) []any {
 	return args
 }
 
-// claimWords is how many values a claim has in a reply (lua/task/parcels.lua).
+// claimWords is how many values a claim has in a reply (lua/task/claim.lua).
 const claimWords = 5
 
 func (r *Reply) readClaims(partition int, now, answer any) error {

@@ -21,7 +21,7 @@ const (
 	idLength   = 20 // the partition and its dash included
 	timeDigits = 9  // 45 bits of ms: to the year 3084
 	maxDepth   = 16
-	maxID      = 512 // bytes (lua/check/id.lua)
+	maxID      = 512 // bytes (lua/task/plan.lua)
 	// MaxPartitions leaves 35 random bits in an id.
 	MaxPartitions = 999
 )

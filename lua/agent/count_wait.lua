@@ -1,7 +1,7 @@
 -- count_wait counts ends in the wait of an agent, in the order of their instants, until the wait fires. A member whose
 -- time was up by then can still be live in its record, and so can a member whose own limit in the wait was over.
 -- count_wait ends these members first. So the result of a wait does not depend on which call counts, or when, unless
--- more than 100 tasks of a clock are overdue (agent/overdue.lua, docs/explanation/agents.md).
+-- more than 100 tasks of a clock are overdue (agent/unseen.lua, docs/explanation/agents.md).
 --
 -- A member that ended after the wait's limit is not counted: the sweep ends the wait.
 --
@@ -10,19 +10,176 @@
 --
 -- Returns  an instant if more members are out of time than one call can end; ends after it are not counted yet
 --
+-- @use agent/by_end
+-- @use agent/cancel_member
+-- @use agent/counts_as
+-- @use agent/end_due
+-- @use agent/fires
+-- @use agent/first_end
+-- @use agent/nearest_patience
+-- @use agent/unseen
+-- @use agent/watch_wait
+-- @use store/alarm
+-- @use store/index
+-- @use store/later
+-- @use store/live
+-- @use store/own
 -- @use store/reason
 -- @use store/record
 -- @use store/refused
+-- @use task/load_task
 -- @use task/put_aside
--- @use agent/add_due
--- @use agent/by_end
--- @use agent/collect
--- @use agent/count_member
--- @use agent/finish_member
--- @use agent/nearest_patience
--- @use agent/still_pending
--- @use agent/unseen
--- @use agent/watch_wait
+
+-- drop_patience removes a member's own limit in a wait, so that the limit ends the member only once.
+local function drop_patience(tx, id, w, name)
+  w.rewatch = true
+  index.remove(tx, tx.key.patience .. id, name)
+end
+
+-- still_pending returns the given members that are pending in the wait, with their places in it.
+local function still_pending(tx, id, w, members)
+  local kept = {}
+  for _, m in ipairs(members) do
+    local score = not w.gone[m.name] and redis.call("ZSCORE", tx.key.pending .. id, m.name)
+    if score then
+      m.place = score % 16777216
+      kept[#kept + 1] = m
+    elseif m.patience then
+      drop_patience(tx, id, w, m.name)
+    end
+  end
+  return kept
+end
+
+-- impatient returns the members whose own limit in the wait was over by an instant, at most as many as the call can
+-- still cancel. If more are left, it also returns the instant of the last one in the list.
+local function impatient(tx, id, upto)
+  local key, bound, members = tx.key.patience .. id, string.format("%d", math.min(upto, tx.at - 1)), {}
+  local most = tx.may_cancel + index.removals(tx, key) + 1
+  local due = redis.call("ZRANGEBYSCORE", key, "-inf", bound, "WITHSCORES", "LIMIT", 0, most)
+  for i = 1, #due, 2 do
+    if not index.removed(tx, key, due[i]) then
+      if #members == tx.may_cancel then
+        return members, members[1] and members[#members].ended or 0
+      end
+      members[#members + 1] = {name = due[i], id = id .. "." .. due[i], ended = tonumber(due[i + 1]), patience = true}
+    end
+  end
+  return members
+end
+
+-- finish_member ends a member whose time is up. It returns the task if it has ended.
+local function finish_member(tx, id, w, m)
+  if m.patience then
+    tx.may_cancel = tx.may_cancel - 1
+    drop_patience(tx, id, w, m.name)
+    cancel_member(tx, m.id, "patience", m.ended)
+  else
+    local before = tx.on
+    tx.on = m.id
+    load_task(tx, m.id)
+    tx.on = before
+  end
+  if m.impatient then -- it has ended by its limit in the wait, or before it
+    drop_patience(tx, id, w, m.name)
+  end
+  local task = record.get(tx, m.id)
+  return task and task.status and not live(task) and task
+end
+
+-- start_limit starts a limit that begins with the first end, at the instant of that end.
+local function start_limit(tx, w, id, ended)
+  w.first_at = string.format("%d", ended)
+  w.ends = ended + w.limit_ms
+  if w.state == "open" then
+    alarm.note(tx, watch_wait(tx, id, w.ends, nearest_patience(tx, id)))
+  end
+end
+
+-- count_member counts the end of a member that is pending in a wait. Its cost does not depend on the number of members.
+-- If the wait fires, the owner is added to tx.fired, and wake_agents wakes it.
+--
+--   task  the member, which has ended   w  the wait (wait/read_wait.lua)   id  of its owner
+local function count_member(tx, task, w, id)
+  local name = string.sub(task.id, #id + 2)
+  local ended = math.max(tonumber(task.completed_at), w.since or 0)
+  local mask = w.masks and redis.call("HGET", tx.key.wait .. id, "mask " .. name) or w.mask
+  local as = counts_as(mask, task)
+  w.gone[name], w.changed = true, true
+  index.remove(tx, tx.key.pending .. id, name)
+  later.push(tx, tx.key.settled .. id, name)
+  w.names[#w.names + 1], w.settled = name, w.settled + 1
+  w.ok, w.bad = w.ok + (as == "o" and 1 or 0), w.bad + (as == "b" and 1 or 0)
+  local how = w.state == "open" and fires(w)
+  if how then
+    w.state, w.reason, w.winner, w.fired_at = "fired", how, name, ended
+    local fired = own(tx, "fired")
+    fired[#fired + 1] = id
+  end
+  if w.limit_ms and not w.ends and not w.first_at then
+    start_limit(tx, w, id, ended)
+  end
+end
+
+-- collect decides an open wait of the mode collect, which is over with the first end of any child of the agent. Its cost
+-- does not depend on the number of children. Children whose time was up by then end first, so that one wait hands over
+-- all ends up to that instant, whoever looks when (agent/count_wait.lua).
+--
+--   written  children whose end this unit has written, and added to the ends (wait/ends.lua)
+--   upto     children that were due by this instant end too; nil: by the latest of these ends
+local function collect(tx, id, w, written, upto)
+  local ids, latest = {}, nil
+  for _, child in ipairs(written) do
+    ids[#ids + 1], latest = child, math.max(latest or 0, tonumber(record.get(tx, child).completed_at))
+  end
+  upto = upto or latest
+  if w.state ~= "open" or not upto then
+    return
+  end
+  for _, child in ipairs(end_due(tx, id, upto)) do
+    ids[#ids + 1] = child
+  end
+  local first, at = first_end(tx, ids)
+  if first and not (w.ends and at > w.ends) then
+    w.state, w.reason, w.winner, w.changed = "fired", "satisfied", string.sub(first, #id + 2), true
+    w.fired_at = math.max(at, w.since or 0)
+    local fired = own(tx, "fired")
+    fired[#fired + 1] = id
+  end
+end
+
+-- add_due adds the members whose time is up to the members that have ended.
+--
+--   due  late: members whose own time is up; upto: the instant up to which limits in the wait are checked
+--
+-- Returns  the members, and an instant if more members are out of time than one call can end
+local function add_due(tx, id, w, members, due)
+  local more, last
+  if w.patient then
+    more, last = impatient(tx, id, due.upto)
+  end
+  local known, added = {}, {}
+  for _, m in ipairs(members) do
+    known[m.name] = m
+  end
+  for _, m in ipairs(due.late) do
+    if not last or m.ended <= last then
+      known[m.name], added[#added + 1] = m, m
+    end
+  end
+  for _, m in ipairs(more or {}) do
+    local same = known[m.name]
+    if same and same.ended <= m.ended or same and not live(record.get(tx, m.id)) then
+      same.impatient = true
+    else
+      added[#added + 1] = m
+    end
+  end
+  for _, m in ipairs(still_pending(tx, id, w, added)) do
+    members[#members + 1] = m
+  end
+  return members, last
+end
 
 -- written returns the members that this unit has ended, and the latest instant of these ends.
 local function written(tx, id, w, ids)

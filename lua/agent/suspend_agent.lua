@@ -3,16 +3,13 @@
 --
 --   s  agent/read_suspension.lua
 --
--- @use store/record
--- @use task/adopt
--- @use task/running_agent
--- @use agent/answer_wait
--- @use agent/decide_wait
--- @use agent/earlier_part
--- @use agent/find_settled
--- @use wait/forget_wait
+-- @use agent/by_end
+-- @use agent/cancel_member
+-- @use agent/counts_as
+-- @use agent/end_due
+-- @use agent/fires
+-- @use agent/first_end
 -- @use agent/form_wait
--- @use wait/journal
 -- @use agent/leave_out_known
 -- @use agent/open_wait
 -- @use agent/pick_members
@@ -20,7 +17,224 @@
 -- @use agent/remembered_answer
 -- @use agent/thresholds
 -- @use agent/unfit_note
+-- @use agent/verdict
+-- @use agent/wait_limit
 -- @use agent/write_note
+-- @use store/later
+-- @use store/live
+-- @use store/record
+-- @use task/adopt
+-- @use task/by_priority
+-- @use task/load_task
+-- @use task/running_agent
+-- @use wait/ends
+-- @use wait/forget_wait
+-- @use wait/journal
+
+-- span returns the ms that a member can take: its attempt timeout, or the time to its deadline; 0 if it has neither.
+local function span(attempt, deadline, created)
+  return tonumber(attempt or deadline and deadline - created or 0)
+end
+
+-- find_settled reads the members of this part, and ends those whose time is up. It returns those that have ended, in
+-- the order they ended, or nil and an answer if a member does not exist.
+local function find_settled(tx, s, children)
+  local made, settled, ids = {}, {}, {}
+  for _, child in ipairs(children) do
+    made[child.task.id] = child
+  end
+  for _, m in ipairs(s.members) do
+    if not made[m.id] then
+      ids[#ids + 1] = m.id
+    end
+  end
+  record.load(tx, ids)
+  for place, m in ipairs(s.members) do
+    m.place = place
+    if made[m.id] then
+      local d, f = made[m.id].draft, made[m.id].task.shape.fields
+      m.priority, m.span = tonumber(d.priority or 0), span(f.attempt_timeout_ms, d.deadline_at, tx.at)
+    else
+      local task, why = load_task(tx, m.id)
+      if task and not task.status then
+        return nil, {"UNKNOWN", m.id}
+      elseif not task and not tx.poison[m.id] then
+        error("BROKEN " .. m.id .. ": " .. why, 0)
+      end
+      task = task or {status = "PENDING"} -- its end could not be decided: it counts as live
+      m.priority, m.span = tonumber(task.priority or 0), span(task.attempt_timeout_ms, task.deadline_at, task.created_at)
+      if not live(task) then
+        m.ended, m.as = tonumber(task.completed_at), counts_as(m.mask or s.wait.mask, task)
+        settled[#settled + 1] = m
+      end
+    end
+  end
+  by_end(settled)
+  return settled
+end
+
+-- earlier_part returns what earlier parts of the wait have counted: c, in which this part continues. If this is not the
+-- next part, it returns nil and an answer.
+--
+--   ok, bad, settled    counters                    names    of members that this part counts
+--   size, members       how many so far, and their names, with spaces between them
+--   longest             of the members' spans       last     whether this is the last part
+--   recounted           ignore the stored list of ended members
+--   need_ok, most_bad, all, total, ends             set later: thresholds, number of members, and the limit
+local function earlier_part(tx, s, task)
+  local w = s.wait
+  local c = {ok = 0, bad = 0, settled = 0, size = 0, longest = 0, members = "", names = {}, last = w.part == w.of}
+  if w.part == "1" then
+    c.recounted = true -- the stored list belongs to another wait
+    return c
+  end
+  local f = redis.call("HMGET", tx.key.wait .. s.id, "state", "entry", "epoch", "part", "ok", "bad", "settled", "size", "longest",
+    "members", "digest")
+  if f[1] ~= "forming" or f[2] ~= w.entry or f[3] ~= task.epoch or tonumber(f[4]) ~= w.part - 1 or f[11] ~= w.digest then
+    return nil, {"INVALID", "part", "must follow the part before it: begin again with part 1"}
+  end
+  c.ok, c.bad, c.settled, c.size = tonumber(f[5]), tonumber(f[6]), tonumber(f[7]), tonumber(f[8])
+  c.longest, c.members = tonumber(f[9]), f[10]
+  return c
+end
+
+-- too_late reports whether the limit was over before any of these children ended.
+local function too_late(tx, s, c, names)
+  local limit = wait_limit(tx, s, c)
+  if not limit or limit >= tx.at then
+    return false
+  end
+  local ids = {}
+  for i, name in ipairs(names) do
+    ids[i] = s.id .. "." .. name
+  end
+  local _, at = first_end(tx, ids)
+  return not at or at > limit
+end
+
+-- collected takes the ends that an agent was not given yet, when the agent comes to a wait of the mode collect. Children
+-- whose time is up end first. It returns "satisfied", or nil if the agent must wait. If the limit of the wait was over
+-- before the first of these ends, the agent waits for the sweep to say so, and the next wait hands over the ends.
+--
+--   c  agent/suspend_agent.lua; collected sets names and members
+local function collected(tx, s, c)
+  end_due(tx, s.id, tx.at)
+  local names = ends.kept(tx, s.id)
+  if not names[1] or too_late(tx, s, c, names) then
+    return nil
+  end
+  c.names = ends.take(tx, s.id)
+  c.members = table.concat(c.names, " ")
+  return "satisfied"
+end
+
+-- over reports whether the wait is over before it has begun, and how. A join fails at once if a member failed before
+-- the join began.
+local function over(s, c)
+  return fires(c) or s.wait.mode == "all" and c.bad > 0 and "impossible"
+end
+
+-- told returns a member that ended while earlier parts were sent.
+local function told(tx, s, name)
+  local task, why = record.get(tx, s.id .. "." .. name)
+  if not task or not task.completed_at then
+    error(why or s.id .. "." .. name .. " has ended, but its record is gone", 0)
+  end
+  local mask = redis.call("HGET", tx.key.wait .. s.id, "mask " .. name) or s.wait.mask
+  return {name = name, ended = tonumber(task.completed_at), as = counts_as(mask, task)}
+end
+
+local function add(c, m)
+  c.settled = c.settled + 1
+  c.ok, c.bad = c.ok + (m.as == "o" and 1 or 0), c.bad + (m.as == "b" and 1 or 0)
+end
+
+-- add_earlier adds the members that earlier parts counted, to be counted again.
+local function add_earlier(tx, s, settled, c)
+  local places, n = {}, -c.size
+  for name in string.gmatch(c.members, "%S+") do
+    n = n + 1
+    places[name] = n
+  end
+  for _, name in ipairs(redis.call("LRANGE", tx.key.settled .. s.id, 0, -1)) do
+    local m = told(tx, s, name)
+    m.place = places[name]
+    settled[#settled + 1] = m
+  end
+  later.drop(tx, tx.key.settled .. s.id)
+  c.ok, c.bad, c.settled, c.recounted = 0, 0, 0, true
+  by_end(settled)
+end
+
+-- decider returns the decisive member if there are too many ended members to read them all again. That is the first
+-- in the order of the parts with which the wait is over, if it is among the first 500; otherwise the last member.
+local function decider(tx, s, c)
+  local so_far = {ok = 0, bad = 0, settled = 0, need_ok = c.need_ok, most_bad = c.most_bad, all = c.all}
+  for _, name in ipairs(redis.call("LRANGE", tx.key.settled .. s.id, 0, 499)) do
+    add(so_far, told(tx, s, name))
+    if over(s, so_far) then
+      return name
+    end
+  end
+  return redis.call("LINDEX", tx.key.settled .. s.id, -1) or nil
+end
+
+-- decide_wait counts the members that have ended, until the wait fires. It returns how it fires and by which member,
+-- or nil. Members that ended while earlier parts were sent are counted again, so that the result is the same as in
+-- one part: the first end decides, and not the first end that was counted.
+local function decide_wait(tx, s, settled, c)
+  if s.wait.mode == "collect" then
+    return c.last and collected(tx, s, c) or nil
+  end
+  local decides = c.last and s.wait.mode ~= "peek"
+  local how, winner
+  if c.last and c.settled > 0 and c.settled <= 500 then
+    add_earlier(tx, s, settled, c)
+  end
+  how = decides and over(s, c)
+  winner = how and c.settled > 0 and decider(tx, s, c) or nil
+  for _, m in ipairs(settled) do
+    if how then
+      break
+    elseif not (c.ends and m.ended > c.ends) then
+      m.counted = true
+      add(c, m)
+      c.names[#c.names + 1] = m.name
+      how = decides and over(s, c)
+      winner = how and m.name or nil
+    end
+  end
+  if s.wait.mode == "peek" and c.last then
+    how = "satisfied"
+  end
+  return how or nil, winner
+end
+
+-- answer_wait answers at once: the wait is over before it has begun. An earlier attempt may have stored limits of
+-- members. They are removed, so that the next wait does not use them.
+local function answer_wait(tx, s, c, task, fired)
+  local w, losers = s.wait, {}
+  for _, m in ipairs(s.members) do
+    if w.on_losers == "cancel" and not m.counted then
+      losers[#losers + 1] = m
+    end
+  end
+  by_priority(losers)
+  for _, m in ipairs(losers) do
+    cancel_member(tx, m.id, "not_needed")
+  end
+  local settled = c.recounted and {} or redis.call("LRANGE", tx.key.settled .. s.id, 0, -1)
+  for _, name in ipairs(c.names) do
+    settled[#settled + 1] = name
+  end
+  local text = verdict({label = w.label, digest = w.digest, members = c.members}, fired.how, fired.winner, tx.at, settled)
+  journal.drop_patience(tx, s.id)
+  if task.waiting then
+    forget_wait(tx, task)
+  end
+  journal.add(tx, task, {{tonumber(w.entry), text}})
+  return {"READY", text}
+end
 
 -- repeated returns the answer to a repeat of the call that made the agent wait, or nil.
 local function repeated(tx, s)

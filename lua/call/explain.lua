@@ -14,7 +14,7 @@
 --                    many have a lease; lease: end of the lease of its worker; goes: when its record is removed;
 --                    owner: status of the owner of an ended or missing task; turn_until: end of the turn of a reaper;
 --                    lacks: indexes in which it is missing (explain/lacks.lua); lags: how late recent timeouts were
---                    written (explain/lags.lua)
+--                    written (explain/facts.lua)
 --            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --

@@ -8,7 +8,7 @@
 --
 -- Returns  {now, {look, claim, …}, error, …}
 --            look   queue/look_again.lua
---            claim  five values (task/parcels.lua)
+--            claim  five values (task/claim.lua)
 --            error  a key that could not be read or written; everything else was done
 -- Ends     tasks in line that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain

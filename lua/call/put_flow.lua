@@ -14,14 +14,34 @@
 -- Flags
 --
 -- @use check/digits
--- @use check/flow_defaults
+-- @use check/fields
 -- @use check/flow_names
+-- @use check/kind_defaults
 -- @use store/answer
 -- @use store/begin
--- @use task/kind_of_flow
 -- @use store/later
 -- @use store/read_root
+-- @use task/kind_of_flow
 -- @use unit/unit
+
+-- flow_defaults reads the defaults that a definition gives the kind of its runs: name, value, … from an argument on. It
+-- returns them by field; or nil, the field that is wrong, and why.
+local function flow_defaults(argv, first)
+  local given = {}
+  for i = first, #argv, 2 do
+    local name, value = argv[i], argv[i + 1] or ""
+    local why = kind_defaults.one(name, value, given)
+    if why then
+      return nil, name, why
+    end
+    given[name] = value
+  end
+  local field, why = fields(given)
+  if field then
+    return nil, field, why
+  end
+  return given
+end
 
 -- most is how many versions a definition can have.
 local most = 10000

@@ -12,7 +12,7 @@
 --   figure    kind    a field of its figures that is no count
 --   controls  empty   empty: whether any queue has controls
 --   key       an idempotency key, and empty
---   waiting   queue   its counters of waiting agents, and what was seen (repair/repair_waiting.lua)
+--   waiting   queue   its counters of waiting agents, and what was seen (repair/repairs.lua)
 --   running   empty   empty, or "go on": running tasks are counted again, for all queues
 --
 -- Each is checked again before it is changed, so programs can run meanwhile. A repeat changes nothing more. No task ends:

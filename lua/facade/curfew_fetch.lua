@@ -39,7 +39,7 @@ local function add(words, name, value)
   end
 end
 
--- claim_of gives the five values of a claim their names (task/parcels.lua).
+-- claim_of gives the five values of a claim their names (task/claim.lua).
 local function claim_of(id, epoch, state, spec, payload)
   local task = parse(id, spec, nil)
   local ends, retries = string.match(state, "^(%S+) (%S+)")

@@ -4,14 +4,142 @@
 --
 -- Returns for each {id, deadline_at, new}
 --
+-- @use named/clip
+-- @use named/id_of
+-- @use named/read_task
+-- @use named/reject
 -- @use store/begin
 -- @use store/read_root
--- @use unit/unit
--- @use named/place_tasks
--- @use named/read_task
--- @use named/refusal
--- @use named/reject
 -- @use task/enqueue_all
+-- @use unit/unit
+
+local refusals = {
+  INVALID = function(answer, told)
+    local field, why = answer[2], answer[3]
+    local name = told[field] or field
+    if name ~= field and not string.find(name, "_ms$") then
+      why = string.gsub(why, "a whole number from (%d+) to 2%^53", "at least %1ms")
+    end
+    return name .. " " .. why
+  end,
+  TAKEN = function(answer)
+    return "the id " .. answer[2] .. " belongs to another task: use a new id"
+  end,
+  CONFLICT = function(answer)
+    return "the idempotency key belongs to " .. answer[2] .. ", which has another kind or payload"
+  end,
+  OWNER = function(answer)
+    return "the owner " .. answer[2] .. (answer[3] == "" and " does not exist" or " has ended: it is " .. answer[3])
+  end,
+  BROKEN = function(answer)
+    return answer[2] .. " cannot be created: " .. answer[3]
+  end,
+}
+
+-- refusal returns why a task was not created, from the answer of call/enqueue.lua; nil if the task exists.
+--
+--   told  the name that each field was given by (named/read_task.lua)
+local function refusal(answer, told)
+  local why = refusals[answer[1]]
+  return why and why(answer, told)
+end
+
+local alphabet = {[0] = "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "B", "C", "D", "E", "F", "G", "H", "J", "K", "M", "N",
+  "P", "Q", "R", "S", "T", "V", "W", "X", "Y", "Z"}
+
+local function digits(n, width)
+  local list = {}
+  for i = width, 1, -1 do
+    local digit = n % 32
+    list[i], n = alphabet[digit], (n - digit) / 32
+  end
+  return table.concat(list)
+end
+
+-- new_id makes the id of a task: the partition, a dash, 9 base-32 digits of the time in ms and 7 of the partition's
+-- sequence (queue/place.lua), so that ids sort by the time they were made, and each is unique.
+local function new_id(tx)
+  tx.seq = (tx.seq or tx.root.seq) + 1
+  return tx.key.partition .. "-" .. digits(tx.at, 9) .. digits(tx.seq, 7)
+end
+
+local halves = {[0] = 0, 498536548, 997073096, 651767980, 1994146192, 1802195444, 1303535960, 1342533948, 3988292384, 4027552580,
+  3604390888, 3412177804, 2607071920, 2262029012, 2685067896, 3183342108}
+
+-- slow_xor serves servers without the library of bits.
+local function slow_xor(a, b)
+  local sum, power = 0, 1
+  for _ = 1, 32 do
+    local x, y = a % 2, b % 2
+    if x ~= y then
+      sum = sum + power
+    end
+    a, b, power = (a - x) / 2, (b - y) / 2, 2 * power
+  end
+  return sum
+end
+
+local function fast_xor(a, b)
+  return bit.bxor(a, b) % 4294967296 -- it returns signed numbers
+end
+
+-- add_half adds the lower four bits of a number.
+local function add_half(xor, c, half)
+  return xor(halves[xor(c % 16, half)], (c - c % 16) / 16)
+end
+
+-- crc32 returns the IEEE checksum of a text.
+local function crc32(text)
+  local xor = pcall(fast_xor, 0, 0) and fast_xor or slow_xor
+  local c = 4294967295
+  for i = 1, #text do
+    local byte = string.byte(text, i)
+    c = add_half(xor, add_half(xor, c, byte % 16), (byte - byte % 16) / 16)
+  end
+  return xor(c, 4294967295)
+end
+
+-- same_shape returns a text that is equal for equal fields.
+local function same_shape(fields)
+  local words = {}
+  for name, value in pairs(fields) do
+    words[#words + 1] = name .. ":" .. #value .. ":" .. value
+  end
+  table.sort(words)
+  return table.concat(words, " ")
+end
+
+local function check_key(tx, key, partitions, what)
+  local partition = partitions > 1 and string.format("%d", crc32(key) % partitions) or tx.key.partition
+  if partition ~= tx.key.partition then
+    reject("PARTITION", what .. 'the idempotency key "' .. clip(key) .. '" belongs to partition ' .. partition .. ": use the key " ..
+      string.gsub(tx.key.root, "%d+}$", partition .. "}"))
+  end
+end
+
+-- place_tasks gives each task its shape, its id and its payload. A task whose id or idempotency key belongs to another
+-- partition is rejected.
+--
+--   read  fields, none, id or nil, payload and what of each (named/read_task.lua)
+--
+-- Returns the tasks as task/read_tasks.lua has them
+local function place_tasks(tx, read)
+  local shapes, tasks, partitions = {}, {}, nil
+  for n, task in ipairs(read) do
+    local id, key = task.id, task.fields.idempotency_key
+    if id then
+      id_of(id, tx.key.root, task.what)
+    end
+    if key then
+      partitions = partitions or tonumber(redis.call("HGET", tx.key.root, "partitions") or 1)
+      check_key(tx, key, partitions, task.what)
+    end
+    local same = read[2] and same_shape(task.fields) or ""
+    shapes[same] = shapes[same] or {fields = task.fields, none = task.none}
+    tasks[n] = {shape = shapes[same], id = id or new_id(tx), payload = task.payload}
+  end
+  return tasks
+end
 
 local function enqueue(tx, read)
   local tasks, receipts = place_tasks(tx, read), {}

@@ -2,22 +2,204 @@
 -- its time is up.
 --
 --   where  keys in which the task was found and may not belong, or which may lack it, with spaces between them
---   s      the whole call: size, in bytes of what it has read; listed, the last children of owners (repair/repair_kin.lua)
+--   s      the whole call: size, in bytes of what it has read; listed, the last children of owners (repair/repair_task.lua)
 --
 -- Returns what it does, or nil and why it can do nothing
 --
--- @use check/has_word
--- @use store/record
--- @use store/live
--- @use task/nearest
+-- @use agent/nearest_patience
+-- @use check/digits
+-- @use queue/place
 -- @use repair/mend
--- @use repair/repair_claim
--- @use repair/repair_journal
--- @use repair/repair_kept
--- @use repair/repair_key_of
--- @use repair/repair_kin
--- @use repair/repair_place
--- @use repair/repair_watch
+-- @use repair/repair_worker
+-- @use store/index
+-- @use store/later
+-- @use store/live
+-- @use store/owner_state
+-- @use store/record
+-- @use task/drained
+-- @use task/idempotency
+-- @use task/left_behind
+-- @use task/nearest
+-- @use task/payload
+-- @use task/retention
+-- @use wait/read_wait
+
+-- repair_watch puts an agent on the clock of waits at the next instant of its wait, and removes any other task. An agent
+-- whose wait has fired is due at once: the sweep wakes it.
+local function repair_watch(tx, r, task)
+  local w = task.status == "WAITING" and read_wait(tx, task.id)
+  if not w then
+    if task.status ~= "WAITING" then
+      mend.must(tx, r, "waits", task.id)
+    end
+  elseif w.state == "open" then
+    local first, patience = w.ends, nearest_patience(tx, task.id)
+    if patience and not (first and first <= patience) then
+      first = patience
+    end
+    mend.must(tx, r, "waits", task.id, first)
+  elseif not mend.has(tx, "waits", task.id) then
+    mend.must(tx, r, "waits", task.id, tx.at - 1)
+  end
+end
+
+local function is_lost(tx, task, held)
+  if redis.call("EXISTS", tx.key.state .. task.id) == 1 then
+    return false
+  end
+  return held or mend.has(tx, "retained", task.id) or mend.has(tx, "dead:" .. task.queue, task.id) or
+    redis.call("EXISTS", tx.key.children .. task.id, tx.key.journal .. task.id, tx.key.wait .. task.id) > 0
+end
+
+-- repair_place puts a PENDING task in its line, or on the clock of delayed tasks, and removes any other task from there.
+-- A task that lost its place in line gets one at the end.
+--
+-- A task that was never claimed has no state. If such a task is in no line, and something is left of a life that only a
+-- state could tell of, its state is lost, and repair_place returns that.
+--
+--   held  a worker seems to hold the task
+local function repair_place(tx, r, task, held)
+  local id, line, pending = task.id, "ready:" .. task.queue, task.status == "PENDING"
+  local waits = pending and not task.available_at and not task.role
+  local there = mend.has(tx, line, id)
+  if waits and not there then
+    if is_lost(tx, task, held) then
+      return "its state is lost: nothing says how often it ran"
+    end
+    place(tx, id, task.queue, task.priority, task.woken and "woken" or nil)
+    r[#r + 1] = "add to " .. line
+  elseif not waits then
+    mend.must(tx, r, line, id)
+  end
+  mend.must(tx, r, "delayed", id, pending and task.available_at)
+end
+
+-- has_word reports whether a text contains a word. Its words are separated by single spaces.
+local function has_word(text, word)
+  return string.find(" " .. text .. " ", " " .. word .. " ", 1, true) ~= nil
+end
+
+-- add appends a child to the list of its owner, once.
+local function add(tx, s, r, task)
+  local listed = s.listed[task.owner]
+  if not listed then
+    listed = {}
+    for _, id in ipairs(redis.call("LRANGE", tx.key.children .. task.owner, -200, -1)) do
+      listed[id] = true
+    end
+    s.listed[task.owner] = listed
+  end
+  if not listed[task.id] then
+    listed[task.id] = true
+    later.push(tx, tx.key.children .. task.owner, task.id)
+    r[#r + 1] = "add to children:" .. task.owner
+  end
+end
+
+-- repair_kin adds a child to the children of its owner. If the owner has ended and the child lives, the owner is put on
+-- the clock `draining`, so that the sweep ends the child.
+--
+--   where  has the word children or draining if the caller did not find the child in the whole list. The call reads the
+--          last 200 entries, so that a repeat adds nothing
+local function repair_kin(tx, s, r, task, where)
+  local owner = task.owner and record.get(tx, task.owner)
+  if not owner or not owner.status then
+    return
+  end
+  if has_word(where, "children") and live(owner) and not left_behind(tx, task) then
+    add(tx, s, r, task)
+  elseif live(task) and not live(owner) then
+    if has_word(where, "draining") then
+      add(tx, s, r, task)
+    end
+    mend.must(tx, r, "draining", owner.id, owner.completed_at)
+  end
+end
+
+-- repair_key_of makes the idempotency key of a live task lead to it. If the key leads to another live task that has it
+-- too, both were created while the entry was missing: repair_key_of returns that, and changes nothing.
+local function repair_key_of(tx, s, r, task)
+  local key, scope = task.idempotency_key, task.idempotency_scope
+  if not key or scope == "window" or scope == "started" and task.epoch then
+    return nil
+  end
+  local id = idempotency.holder(tx, key)
+  if id == task.id then
+    return nil
+  end
+  local other = id and record.get(tx, id)
+  if other and live(other) and other.idempotency_key == key then
+    return "the live task " .. id .. " has the same idempotency key"
+  end
+  local text = payload(tx, task)
+  if not text then
+    return "its payload is lost"
+  end
+  s.size = s.size + #text
+  idempotency.keep(tx, key, task.id, idempotency.digest(task.kind, text))
+  r[#r + 1] = "add its key to idem"
+end
+
+-- repair_kept sets when the record of an ended task goes, if nothing removes it. Its retention begins anew, since the
+-- instant is lost. A live task, and a child whose owner lives, must stay.
+local function repair_kept(tx, r, task)
+  local id, dead = task.id, "dead:" .. task.queue
+  if live(task) or owner_state(tx, task) and not left_behind(tx, task) then
+    mend.must(tx, r, "retained", id)
+    mend.must(tx, r, dead, id)
+    return
+  end
+  if not mend.has(tx, "retained", id) then
+    if task.owner and drained(tx, task.owner) then
+      return -- the sweep comes to it
+    end
+    mend.must(tx, r, "retained", id, tx.at + retention(task))
+  end
+  mend.must(tx, r, dead, id, task.status ~= "COMPLETED" and task.completed_at)
+end
+
+-- repair_journal counts the bytes of an agent's journal again. A journal that the record of its task does not have goes.
+local function repair_journal(tx, s, r, task)
+  if not task.journal then
+    mend.drop(tx, r, "journal:" .. task.id)
+    return
+  end
+  local key, size, counted = tx.key.journal .. task.id, 0, nil
+  local flat = redis.call("HGETALL", key)
+  for i = 1, #flat, 2 do
+    if flat[i] == "bytes" then
+      counted = tonumber(flat[i + 1])
+    elseif digits(flat[i]) then
+      size = size + #flat[i + 1]
+    end
+  end
+  s.size = s.size + size
+  if flat[1] and (counted or 0) ~= size then
+    later.before(tx, "HSET", key, "bytes", string.format("%d", size))
+    r[#r + 1] = "count journal:" .. task.id .. " again"
+  end
+end
+
+-- repair_claim puts a RUNNING task among the claims of its worker, and gives the worker a lease if it has none: a reaper
+-- gives the task back unless the worker sends a heartbeat. Any other task is removed from the claims of its last worker.
+--
+-- The score is between those of the worker's last two fetches: no fetch that is repeated returns the task, and no heartbeat
+-- that was sent before the last fetch was answered gives it back.
+local function repair_claim(tx, r, task)
+  local worker = task.worker
+  if task.status ~= "RUNNING" then
+    if worker then
+      mend.must(tx, r, "claims:" .. worker, task.id)
+    end
+    return
+  end
+  if not mend.has(tx, "claims:" .. worker, task.id) then
+    local newest = tonumber(redis.call("HGET", tx.key.worker .. worker, "seq") or nil) or 0
+    index.add(tx, tx.key.claims .. worker, string.format("%.1f", newest - 0.5), task.id)
+    r[#r + 1] = "add to claims:" .. worker
+  end
+  repair_worker(tx, r, worker)
+end
 
 local function clear(tx, r, id)
   for _, clock in ipairs({"deadlines", "limits", "delayed", "waits", "draining", "retained", "broken"}) do

@@ -1,8 +1,44 @@
 -- may_write raises, before the first command of a commit, if the user lacks a right that the commit needs: Redis
 -- does not take back what is written. It runs no command. Redis before 7.0 cannot check rights.
---
--- @use store/need
--- @use store/need_for_sets
+
+-- need raises if the user may not run a command on a key. If the user lacks the command itself, the error names the
+-- root, which the user can write (store/lacking.lua). Otherwise it names the key.
+local function need(tx, command, key, ...)
+  if not redis.acl_check_cmd(command, key, ...) then
+    local on = redis.acl_check_cmd(command, tx.key.root, ...) and key or tx.key.root
+    error({err = "NOPERM this user may not run " .. command .. " on " .. on .. ": nothing was written"}, 0)
+  end
+end
+
+local function need_for_set(tx, gains, loses)
+  if gains then
+    need(tx, "ZADD", gains, "1", "x")
+  end
+  if loses then
+    need(tx, "ZREM", loses, "x")
+  end
+end
+
+-- need_for_sets checks the keys of all records and sets with one MSET, then ZADD and ZREM on one set each. If the MSET
+-- is refused, it checks each key with its own command, to find what is lacking.
+local function need_for_sets(tx)
+  local key, gains, loses = tx.key, nil, nil
+  local words, n = {key.spec, "x", key.state, "x"}, 4
+  for _, set in ipairs(tx.sets) do
+    gains = set.news > 0 and set.key or gains
+    loses = set.gone and set.key or loses
+    words[n + 1], words[n + 2] = set.key, "x"
+    n = n + 2
+  end
+  if not redis.acl_check_cmd("MSET", unpack(words, 1, math.min(n, 4000))) then
+    need(tx, "MSET", key.spec, "x")
+    need(tx, "MSET", key.state, "x")
+    for _, set in ipairs(tx.sets) do
+      need_for_set(tx, set.news > 0 and set.key, set.gone and set.key)
+    end
+  end
+  need_for_set(tx, gains, loses)
+end
 
 -- need_for_later checks the writes of store/later.lua.
 local function need_for_later(tx)

@@ -1,22 +1,33 @@
 -- sweep_waits handles the wait of an agent that is out of time, or that has fired and has members left to end.
 -- Members whose own time was up by then end first. So the counts do not depend on when a reaper sweeps.
 --
--- @use store/refused
+-- @use agent/count_wait
+-- @use agent/nearest_patience
+-- @use agent/watch_wait
+-- @use store/attempt
 -- @use store/emit
 -- @use store/index
 -- @use store/own
 -- @use store/reason
+-- @use store/refused
 -- @use store/tally
 -- @use sweep/did
--- @use sweep/is_due
 -- @use sweep/leave_clock
 -- @use sweep/met_broken
 -- @use task/load_task
 -- @use task/put_aside
--- @use agent/count_wait
--- @use agent/nearest_patience
 -- @use wait/read_wait
--- @use agent/watch_wait
+
+-- is_due reports whether a clock still has an entry that is due by an instant. A clock that cannot be read has none:
+-- the caller is not at fault.
+local function is_due(tx, clock, instant)
+  local some = attempt("ZRANGEBYSCORE", clock, "-inf", string.format("%d", instant), "LIMIT", 0, index.removals(tx, clock) + 1)
+  for _, id in ipairs(some) do
+    if not index.removed(tx, clock, id) then
+      return true
+    end
+  end
+end
 
 -- read returns the stored fields of the wait that are not counters.
 local function read(tx, id)

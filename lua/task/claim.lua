@@ -7,17 +7,146 @@
 -- One call gives at most 500 tasks and 4 MiB, and reads at most 256 queues, since Redis does nothing else
 -- meanwhile. It gives one task however large that is. For a worker of more queues, later calls read the others.
 --
--- Returns the claims, as task/parcels.lua formats them
+-- Returns the claims, as task/claim.lua formats them
 --
+-- @use queue/count
+-- @use queue/free_slots
+-- @use queue/use_rate
 -- @use store/alarm
+-- @use store/emit
 -- @use store/index
 -- @use store/later
 -- @use store/record
--- @use task/draw
+-- @use store/try
+-- @use task/idempotency
+-- @use task/incarnation
+-- @use task/is_attempt_limit
 -- @use task/load_task
--- @use task/parcels
+-- @use task/mend_place
 -- @use task/payload
 -- @use task/put_aside
+-- @use task/set_limit
+
+-- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
+-- with the request. The first task always fits.
+local function fits(task, got)
+  local size = #task.spec + (tonumber(task.payload_bytes or nil) or 0)
+  if got.bytes > 0 and got.carried + got.bytes + size > 4194304 then
+    got.full = true
+    return false
+  end
+  got.bytes = got.bytes + size
+  return true
+end
+
+local function run(tx, task, ask)
+  local line = task.queue_timeout_ms and not is_attempt_limit(task) and task.limit_at or nil
+  if line ~= (task.line_at or nil) then
+    record.set(tx, task, "line_at", line) -- if its worker has no handler for it, its time in line continues
+  end
+  task.status, task.worker = "RUNNING", ask.worker
+  local first = not task.epoch
+  task.epoch = first and incarnation.first_epoch(task) or string.format("%d", task.epoch + 1)
+  record.touch(tx, task)
+  local instant = task.attempt_timeout_ms and tx.at + task.attempt_timeout_ms
+  if task.rich then
+    record.set(tx, task, "lost_by", nil)
+    record.set(tx, task, "release_reason", nil)
+  end
+  if task.woken then -- its attempt continues
+    instant = tonumber(task.attempt_at or nil)
+    record.set(tx, task, "woken", nil)
+    record.set(tx, task, "attempt_at", nil)
+  else
+    task.started_at = tx.now
+  end
+  if task.limit_at or instant then
+    set_limit(tx, task, instant)
+  end
+  if task.idempotency_scope == "started" and first then
+    idempotency.free(tx, task.idempotency_key)
+  end
+end
+
+-- take claims one task that is in line for a worker. It returns nil if the task is not given out: it has ended, ends
+-- now, does not exist, cannot be read, or does not fit into the reply.
+--
+--   line  the key of its line   ask  task/read_ask.lua   got  what the call gives out so far (task/claim.lua)
+local function take(tx, id, line, ask, got)
+  local task = load_task(tx, id)
+  if not task or task.status ~= "PENDING" or task.available_at then
+    index.remove(tx, line, id) -- the record decides, and the line was wrong
+    if task then
+      mend_place(tx, task)
+    end
+    return nil
+  elseif task.put_back_now or not fits(task, got) then -- load_task may have ended the attempt of a woken agent
+    return nil
+  end
+  local handed = task.payload_bytes and payload(tx, task)
+  if task.payload_bytes and not handed then
+    put_aside(tx, id, "its payload is lost")
+    index.remove(tx, line, id)
+    return nil
+  end
+  run(tx, task, ask)
+  index.remove(tx, line, id)
+  index.add(tx, tx.key.claims .. ask.worker, string.format("%d", ask.seq), id)
+  count.run(tx, task.queue, ask.worker, 1)
+  emit(tx, "all", "task_started", task)
+  got.tasks[#got.tasks + 1], got.payloads[id] = task, handed
+  return task
+end
+
+-- parcels formats the tasks that a worker claims. Each has five words: its id, its epoch, a text of four words
+-- (limit_at, retries, lease_losses, journal; "-" for none), its spec (store/parse.lua), and its payload if the spec
+-- does not include it.
+local function parcels(got)
+  local words, n = {}, 0
+  for _, task in ipairs(got.tasks) do
+    words[n + 1], words[n + 2] = task.id, task.epoch
+    words[n + 3] = task.rich and (task.limit_at or "-") .. " " .. (task.retries or "-") .. " " .. (task.lease_losses or "-") ..
+      " " .. (task.journal or "-") or "- " .. (task.retries or "-") .. " - -"
+    words[n + 4] = task.spec
+    words[n + 5] = got.payloads[task.id] or ""
+    n = n + 5
+  end
+  return words
+end
+
+-- draw takes up to `want` tasks from a queue. Some tasks in line are late: they are ended and not given out, and draw
+-- continues with the next. But a line of late tasks must not hold up the server or the other queues. So in each
+-- round it reads from a queue as many tasks as the queue can give, and its share of 100 more.
+local function draw(tx, ask, got, queue, want)
+  local key, free = tx.key.ready .. queue, free_slots(tx, queue)
+  local given = math.min(want, free.n, got.left)
+  local taken, from = 0, got.from[queue] or 0
+  local looks, page = math.min(given + got.share, got.looks), given
+  while taken < given and looks > 0 and not got.full do
+    local ids = try(tx, "ZRANGE", key, from, from + math.min(page, looks) - 1)
+    if not ids or #ids == 0 then
+      got.empty[queue] = ids ~= nil
+      break
+    end
+    if not got.checked then -- the claims must be readable before anything is decided
+      tx.on, got.checked = false, true
+      redis.call("ZCARD", tx.key.claims .. ask.worker)
+    end
+    from, looks, got.looks = from + #ids, looks - #ids, got.looks - #ids
+    record.load(tx, ids)
+    for _, id in ipairs(ids) do
+      tx.on = id
+      if got.full or taken == given then
+        from = from - 1
+      elseif take(tx, id, key, ask, got) then
+        taken = taken + 1
+      end
+    end
+    page = taken == 0 and 2 * page or given - taken
+  end
+  got.from[queue], got.left = from, got.left - taken
+  use_rate(tx, queue, free, taken)
+end
 
 local most_queues = 256
 

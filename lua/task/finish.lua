@@ -13,20 +13,156 @@
 -- It changes this task, and counts the end in the wait of its owner. It changes no other task. The sweep ends the
 -- children: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
 --
+-- @use queue/count
+-- @use store/alarm
+-- @use store/emit
 -- @use store/figures
 -- @use store/index
+-- @use store/own
+-- @use store/owner_state
+-- @use store/policy
 -- @use store/publish
 -- @use store/record
--- @use queue/count
--- @use task/doom_children
+-- @use store/tell
+-- @use task/create
+-- @use task/defaults
+-- @use task/draft
 -- @use task/leave
--- @use store/owner_state
+-- @use task/left_behind
+-- @use task/remove_record
 -- @use task/schedule_removal
--- @use task/end_event
--- @use task/end_hook
 -- @use wait/count_end
 -- @use wait/ends
 -- @use wait/journal
+
+local function told(task, event)
+  local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
+  for _, name in ipairs({"kind", "queue", "reason", "timeout_type", "error", "status"}) do
+    if task[name] then
+      words[#words + 1] = '"' .. name .. '":' .. cjson.encode(task[name])
+    end
+  end
+  if task.code and (task.reason == "error" or task.reason == "failed") then
+    words[#words + 1] = '"code":' .. task.code
+  end
+  for _, name in ipairs({"created_at", "started_at", "deadline_at", "completed_at"}) do
+    if task[name] then
+      words[#words + 1] = '"' .. name .. '":' .. task[name]
+    end
+  end
+  return "{" .. table.concat(words, ",") .. "}"
+end
+
+-- traced returns the trace context among the headers of a task as headers of its hook, so that the trace of the hook leads
+-- to the sender of the task. It leaves out values that are not valid, and returns nil if none is left.
+local function traced(headers)
+  if not headers or not string.find(string.lower(headers), '"trace', 1, true) then
+    return nil
+  end
+  local ok, all = pcall(cjson.decode, headers)
+  local found, words = {}, {}
+  for name, value in pairs(ok and type(all) == "table" and all or {}) do
+    if type(name) == "string" and type(value) == "string" and #value <= 512 then
+      found[string.lower(name)] = value
+    end
+  end
+  for _, name in ipairs(found.traceparent and {"traceparent", "tracestate"} or {}) do
+    words[#words + 1] = found[name] and '"' .. name .. '":' .. cjson.encode(found[name])
+  end
+  return words[1] and "{" .. table.concat(words, ",") .. "}"
+end
+
+-- hook enqueues the task that follows the end of another one. The hook is a root task. Its id is the ended task's id,
+-- a bang and the event, so a task has at most one hook for each event. A hook has 5 minutes unless its kind says
+-- otherwise, and no hooks, even if its kind has some. Its payload is a JSON object that says what ended and how.
+--
+--   event  success, failure, timeout or cancel
+--   asked  the hook's kind, and its queue after a space if it is not "default"
+local function hook(tx, task, event, asked)
+  local id = task.id .. "!" .. event
+  local old = record.get(tx, id)
+  if not old or old.status and not left_behind(tx, old) then
+    return
+  elseif old.status then
+    remove_record(tx, old)
+  end
+  local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
+  local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id, headers = traced(task.headers)}
+  for name, value in pairs(defaults(tx, kind)) do
+    if string.sub(name, 1, 5) ~= "hook_" then -- otherwise a kind could call itself without end
+      f[name] = value
+    end
+  end
+  create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000), of = task}))
+end
+
+-- end_hook enqueues the hook of a task for the way it ended, if the task has one. A timeout uses the hook for failures
+-- if the task has no hook for timeouts.
+local function end_hook(tx, task)
+  if task.status == "COMPLETED" then
+    if task.hook_success then
+      hook(tx, task, "success", task.hook_success)
+    end
+  elseif task.status == "CANCELLED" then
+    if task.hook_cancel then
+      hook(tx, task, "cancel", task.hook_cancel)
+    end
+  elseif task.timed_out and task.hook_timeout then
+    hook(tx, task, "timeout", task.hook_timeout)
+  elseif task.hook_failure then
+    hook(tx, task, "failure", task.hook_failure)
+  end
+end
+
+-- as_the_last returns the words of the previous timeout's event, if this timeout has the same words.
+local function as_the_last(tx, task)
+  local last = tx.timeouts[#tx.timeouts]
+  if last and last.completed_at == task.completed_at and last.created_at == task.created_at and
+    last.deadline_at == task.deadline_at and last.timeout_type == "execution" and task.timeout_type == "execution" and
+    not last.children and not task.children then
+    return last.said
+  end
+end
+
+local function say(tx, task)
+  local due, type = tonumber(task.completed_at), task.timeout_type
+  local began = type == "attempt" and task.started_at or task.created_at
+  local span = type == "queue" and task.queue_timeout_ms or string.format("%d", due - began)
+  local reason = type == "workflow" and "reason=workflow_timeout " or ""
+  return reason .. "timeout_type=" .. type .. " timeout_duration_ms=" .. span .. " policy_applied=" .. policy(task) .. " deadline_at=" ..
+    (task.deadline_at or "") .. " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - due)
+end
+
+local function timed_out(tx, task)
+  record.set(tx, task, "timed_out", "1")
+  record.set(tx, task, "detected_at", tx.now)
+  count.add(tx, task.queue, "timed_out", 1)
+  task.said = as_the_last(tx, task) or say(tx, task)
+  tell.timed_out(tx, task)
+  emit(tx, "terminal", "task_timed_out", task, task.said)
+end
+
+-- end_event records the end of a task in one event. For a timeout it also sets timed_out in the record and adds to the
+-- counter of the queue.
+local function end_event(tx, task)
+  if task.timeout_type then
+    timed_out(tx, task)
+  elseif task.reason then
+    emit(tx, "terminal", "task_" .. string.lower(task.status), task, "reason=" .. task.reason)
+  else
+    emit(tx, "terminal", "task_completed", task)
+    if task.role == "timer" and not task.call then
+      tx.timers = tx.timers + 1
+    end
+  end
+end
+
+-- doom_children prevents the children of an ended task from starting (task/ending.lua). The sweep ends them.
+local function doom_children(tx, task)
+  index.add(tx, tx.key.draining, task.completed_at, task.id)
+  own(tx, "drained")[task.id] = tonumber(task.completed_at)
+  alarm.note(tx, tx.at)
+end
 
 local rarely = {"code", "retry_state", "retry_error", "lease_losses"}
 

@@ -3,16 +3,166 @@
 --
 --   task  shape, id and payload (task/read_tasks.lua)
 --
--- @use check/id
--- @use store/own
--- @use store/record
--- @use task/check_shape
--- @use task/draft
--- @use task/find_existing
+-- @use check/fields
+-- @use check/names
+-- @use check/pairs_of_fields
+-- @use check/spans
 -- @use store/live
--- @use task/load_task
+-- @use store/own
 -- @use store/owner
+-- @use store/record
+-- @use task/defaults
+-- @use task/draft
+-- @use task/idempotency
+-- @use task/left_behind
+-- @use task/load_task
+-- @use task/payload
 -- @use task/refuse
+
+-- by_key returns the answer if the task's idempotency key belongs to another task. If a scope ends the key with that
+-- task, and the task ends now, the key is free.
+local function by_key(tx, task, key)
+  local id, digest, why = idempotency.find(tx, key)
+  if not id then
+    return why and {"BROKEN", task.id, why}
+  end
+  tx.on = id
+  local first
+  first, why = load_task(tx, id)
+  tx.on = nil
+  if not first then
+    return {"BROKEN", task.id, why}
+  elseif not idempotency.find(tx, key) then
+    return nil
+  elseif digest ~= idempotency.digest(task.shape.fields.kind, task.payload) then
+    return {"CONFLICT", id}
+  end
+  return {id == task.id and "OK" or "KNOWN", id, first.deadline_at or ""}
+end
+
+local function by_id(tx, task)
+  local old, why = record.get(tx, task.id)
+  if not old then
+    return {"BROKEN", task.id, why}
+  end
+  task.replaces = left_behind(tx, old) and old or nil
+  if not old.status or task.replaces then
+    return nil
+  end
+  local f, stored = task.shape.fields, payload(tx, old)
+  if not stored then
+    return {"BROKEN", task.id, "its payload is lost"}
+  elseif old.kind == f.kind and old.queue == f.queue and stored == task.payload then
+    local mine = not f.enqueued_by or f.enqueued_by == old.enqueued_by
+    return {mine and "OK" or "KNOWN", task.id, old.deadline_at or ""}
+  end
+  return {"TAKEN", task.id}
+end
+
+-- find_existing returns the answer for a task that exists already, or nil for a new one.
+local function find_existing(tx, task)
+  local answer = (tx.some_exist or tx.tasks[task.id]) and by_id(tx, task)
+  local key = task.shape.fields.idempotency_key
+  if answer or not key or string.find(task.id, ".", 1, true) then
+    return answer or nil
+  end
+  return by_key(tx, task, key) or nil
+end
+
+-- of_roles are the defaults of promises and timers, which no worker runs.
+local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
+
+-- apply_defaults sets fields that the producer did not give to the defaults of the kind. A field of the producer
+-- comes before the default of the kind. default_timeout_ms, which the owner gives, comes last.
+--
+--   f         the fields of a task; they are changed
+--   none      whether the value of any field is "none"
+--   of_kind   the defaults of the kind (task/defaults.lua)
+local function apply_defaults(tx, f, none, of_kind)
+  local open_end = f.timeout_ms == "none"
+  for name, value in pairs(of_kind) do
+    if f[name] == nil and (not f.role or of_roles[name]) then
+      f[name] = value
+    end
+  end
+  if f.deadline_at then
+    f.timeout_ms = nil
+  end
+  for _, name in ipairs(none and spans or tx.none) do
+    if f[name] == "none" then
+      f[name] = nil
+    end
+  end
+  if not open_end and not f.timeout_ms and not f.deadline_at then
+    f.timeout_ms = f.default_timeout_ms
+  end
+  if (f.on_timeout or f.retry_expression) and tonumber(f.max_retries or 0) == 0 then
+    f.on_timeout, f.retry_expression = nil, nil
+  end
+end
+
+local for_themselves = {sleep = true, promise = true, signal = true, ["flow/sleep"] = true, ["flow/wait"] = true}
+
+-- check_shape checks a shape: the fields that several tasks of one call share. It records what is wrong with the names
+-- (bad_name) and with the other fields (bad_field). If nothing is, it applies the defaults of the kind.
+--
+--   child  whether the tasks have an owner
+--
+-- The promises and timers that agents and flows make for themselves take no defaults: users can have kinds with these names.
+local function check_shape(tx, shape, child)
+  local f = shape.fields
+  shape.checked = true
+  local field, why = names.kind(f.kind)
+  if not field then
+    field, why = names.queue(f.queue)
+  end
+  if field then
+    shape.bad_name = {"INVALID", field, why}
+    return
+  end
+  field, why = shape.field, shape.why
+  if not field then
+    field, why = fields(f)
+  end
+  local of_kind = child and f.role and for_themselves[f.kind] and tx.none or defaults(tx, f.kind)
+  if not field then
+    field, why = pairs_of_fields(f, of_kind)
+  end
+  if field then
+    shape.bad_field = {"INVALID", string.sub(field, 1, 128), why} -- repeated in the answer of each task
+    return
+  end
+  shape.warns = f.warn_percent
+  apply_defaults(tx, f, shape.none, of_kind)
+end
+
+-- depth returns how many names of children an id of this partition ends with; nil if it is not an id.
+local function depth(tx, text)
+  if string.match(text, "^(%d+)%-%w[%w._!-]*$") ~= tx.key.partition or string.find(text, "%.[^%w]") or string.sub(text, -1) == "." then
+    return nil
+  end
+  return select(2, string.gsub(text, "%.", ""))
+end
+
+-- id checks the id of a new task: the partition, a dash, the letters and digits of a root, then up to 16 names of
+-- children, each behind a dot. Ids of hooks are not checked here: the ended task makes them. It returns "id" and why,
+-- or nil.
+local function id(tx, text)
+  if #text > 512 then
+    return "id", "has " .. #text .. " bytes, the limit is 512"
+  elseif string.match(text, "^(%d+)%-%w[%w_-]*$") == tx.key.partition then
+    return nil -- most tasks are roots
+  end
+  local parent = owner(text)
+  local above = parent and depth(tx, parent)
+  if above and above < 16 and string.find(text, "^%w[%w_-]*$", #parent + 2) then
+    return nil
+  elseif depth(tx, text) == 17 then
+    return "id", "is nested deeper than 16: create it as a child of a task higher up"
+  end
+  return "id", "must be the partition, " .. tx.key.partition .. ", a dash, letters and digits; then for each child a dot" ..
+    " and a name of A-Z a-z 0-9 _ - that begins with a letter or digit"
+end
 
 -- untimely checks what depends on the time of the call.
 local function untimely(tx, f, deadline, start)

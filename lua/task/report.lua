@@ -6,17 +6,49 @@
 -- @use store/emit
 -- @use store/index
 -- @use store/record
--- @use task/accepted_before
+-- @use store/tally
 -- @use task/cancelled
 -- @use task/fail_attempt
 -- @use task/final
 -- @use task/finish
--- @use task/holds
 -- @use task/load_task
--- @use task/note_late
 -- @use task/put_back
 -- @use task/refuse
 -- @use task/timed_out
+
+-- note_late counts an outcome that came after its task had timed out. The record keeps the last call that was late, so
+-- that a repeat of this call does not count again.
+local function note_late(tx, task, call)
+  if tx.root.figures and task.timed_out and task.late_by ~= call then
+    record.set(tx, task, "late_by", call)
+    tally.add(tx, task, " late")
+  end
+end
+
+-- holds reports whether a claim can still settle its task. A worker that lost its lease can settle until
+-- another worker claims the task.
+--
+-- If Redis never lost writes, the epoch would be enough. A failover can lose a claim, and the next claim
+-- then gets the same epoch; so the worker's name is compared too.
+local function holds(task, epoch, worker)
+  return task.epoch == epoch and
+    (task.status == "RUNNING" and task.worker == worker or task.status == "PENDING" and task.lost_by == worker)
+end
+
+-- accepted_before returns the verdict of a report that is a repeat, or nil. If the report put the task back in line, the
+-- task may since have been claimed again, and may even have ended. So the record keeps both the report that put it back
+-- last, and the call that ended it.
+--
+-- A report is of one claim, since two workers can use the same name for a call.
+--
+--   mark  epoch and call of the report
+local function accepted_before(task, o, worker, call, mark)
+  if task.requeued_by == mark then
+    return "PENDING"
+  elseif task.call == call and task.epoch == o.epoch and task.worker == worker then
+    return task.status
+  end
+end
 
 local apply = {}
 

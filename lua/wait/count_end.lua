@@ -1,5 +1,5 @@
 -- count_end notes the end of a member, to be counted in its owner's wait. All ends of a unit are counted at the end of
--- the unit, in the order of their instants (agent/count_ends.lua).
+-- the unit, in the order of their instants (agent/wake_agents.lua).
 --
 -- @use store/own
 -- @use wait/read_wait

@@ -1,5 +1,5 @@
 -- forget_wait deletes the wait of an agent. Members that end from then on are not counted. The members' own limits are
--- kept until the agent ends or leaves this wait (agent/wake_agent.lua): its next attempt can come to the same wait.
+-- kept until the agent ends or leaves this wait (agent/wake_agents.lua): its next attempt can come to the same wait.
 --
 -- @use store/index
 -- @use store/later

@@ -58,7 +58,7 @@ func (s *stack) walk(name string, next func(string) []string, again, after func(
 	after(name)
 }
 
-// maxNested is how deep tasks can be within each other, as lua/check/id.lua has it.
+// maxNested is how deep tasks can be within each other, as lua/task/plan.lua has it.
 const maxNested = 16
 
 // checkRecursion finds templates that call themselves, which nothing would end, and those that are too deep within each other.

@@ -142,7 +142,7 @@ func TestThePageHasEachFunctionAndArgument(t *testing.T) {
 }
 
 var (
-	rejected = regexp.MustCompile(`reject\("([A-Z]+)"|^  ([A-Z]+) = function`) // the second in named/refusal.lua
+	rejected = regexp.MustCompile(`reject\("([A-Z]+)"|^  ([A-Z]+) = function`) // the second in named/store_tasks.lua
 	mapped   = regexp.MustCompile(`", "([A-Z]+)"\}`)                           // of errors of calls, in named/reply.lua
 	listed   = regexp.MustCompile(`(?m)^--   (?:word  |      )([A-Z]+) `)
 )

@@ -23,7 +23,7 @@ import (
 
 // digest is that of the text of the façade without its build number. If this test fails, raise
 // the build number in lua/named/facade.lua, so that servers get the new text, and note the digest.
-const digest = "2 6f6389bc712855cd008af123a11db61a66db5df8"
+const digest = "2 ff42acd65391ebabdeb3a21b310444b83f9dd33b"
 
 func TestANewTextHasANewBuildNumber(t *testing.T) {
 	facade := load(t)

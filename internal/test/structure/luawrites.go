@@ -70,7 +70,7 @@ func live(value ast.Expr) bool {
 // mayWrite lists the files that may write, and why. All but the last seven write for commit,
 // which calls them in its order after everything is decided.
 var mayWrite = map[string]string{
-	"lua/unit/commit.lua":           "the places and the alarm of the root",
+	"lua/unit/unit.lua":             "the places and the alarm of the root",
 	"lua/store/events.lua":          "events",
 	"lua/store/record.lua":          "records",
 	"lua/store/index.lua":           "sorted sets",
@@ -78,7 +78,7 @@ var mayWrite = map[string]string{
 	"lua/store/publish.lua":         "messages",
 	"lua/queue/count.lua":           "counters of queues",
 	"lua/queue/wake.lua":            "tokens: it reads the lines as commit has left them",
-	"lua/store/add_figures.lua":     "figures",
+	"lua/store/tally.lua":           "figures",
 	"lua/queue/recount_running.lua": "counters, computed from what commit has written",
 	"lua/wait/write_waits.lua":      "counters of waits",
 	"lua/wait/journal.lua":          "journals",
@@ -135,7 +135,7 @@ func writesInLua(fsys fs.FS) ([]string, error) {
 				name, call.Line(), command, strings.Join(putOff, ", ")))
 		})
 	})
-	if _, missing := fs.Stat(fsys, "lua/unit/commit.lua"); missing == nil {
+	if _, missing := fs.Stat(fsys, "lua/unit/unit.lua"); missing == nil {
 		for _, name := range slices.Sorted(maps.Keys(mayWrite)) {
 			if !writes[name] {
 				found = append(found, name+": it writes nothing: remove it from mayWrite")

@@ -188,10 +188,10 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{writesInLua, "the elements of an array", lua(`redis.call(unpack(words))`), []string{"lua/a.lua:1: a computed command"}},
 		{writesInLua, "deep in other expressions", lua(`if a then return function() while b do f({x = redis.call("DEL", k)}) end end end`), []string{"lua/a.lua:1: DEL"}},
 
-		{onlyIn("XADD", "lua/unit/commit.lua"), "its own file", files("lua/unit/commit.lua", `redis.call("XADD", k)`), nil},
-		{onlyIn("XADD", "lua/unit/commit.lua"), "a comment", lua(`-- "XADD"`), nil},
-		{onlyIn("XADD", "lua/unit/commit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
-		{onlyIn("XADD", "lua/unit/commit.lua"), "a deferred command", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
+		{onlyIn("XADD", "lua/unit/unit.lua"), "its own file", files("lua/unit/unit.lua", `redis.call("XADD", k)`), nil},
+		{onlyIn("XADD", "lua/unit/unit.lua"), "a comment", lua(`-- "XADD"`), nil},
+		{onlyIn("XADD", "lua/unit/unit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
+		{onlyIn("XADD", "lua/unit/unit.lua"), "a deferred command", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
 		{onlyIn("TIME", "lua/store/now.lua"), "a second reader of the clock", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
 		{onlyIn("TIME", "lua/store/now.lua"), "a field with a similar name", lua(`local t = task["time_"]`), nil},
 
@@ -241,9 +241,9 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 
 // mayWrite must not list a file that writes nothing.
 func TestFilesThatMayWriteDo(t *testing.T) {
-	found, err := writesInLua(files("lua/unit/commit.lua", `try(tx, "XADD", k)`, "lua/store/record.lua", `redis.call("MGET", k)`))
+	found, err := writesInLua(files("lua/unit/unit.lua", `try(tx, "XADD", k)`, "lua/store/record.lua", `redis.call("MGET", k)`))
 	if err != nil || !slices.Contains(found, "lua/store/record.lua: it writes nothing: remove it from mayWrite") ||
-		slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, "lua/unit/commit.lua") }) {
+		slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, "lua/unit/unit.lua") }) {
 		t.Errorf("found %q, %v, want record.lua among them, and not commit.lua", found, err)
 	}
 }

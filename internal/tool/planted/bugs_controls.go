@@ -32,7 +32,7 @@ var controlBugs = []bug{
 		`if last[1] == d.call then`, `if false then`, "stories/drain_in_chunks"},
 	{"two rounds of a fetch give twice what may run", "queue/use_rate.lua",
 		`free.n = free.n - n`, ``, "stories/rate_is_not_spent_on_late_tasks"},
-	{"a fetch gives all of a limited queue", "task/draw.lua",
+	{"a fetch gives all of a limited queue", "task/claim.lua",
 		`math.min(want, free.n, got.left)`, `math.min(want, got.left)`, "stories/max_running"},
 	{"after the clock is set back a bucket stays empty", "queue/free_slots.lua",
 		`if free.full_at > tx.at + whole then`, `if false then`, "stories/rate_and_a_clock_set_back"},

@@ -2,11 +2,11 @@ package main
 
 // What a repair makes again from the records.
 var repairBugs = []bug{
-	{"a task that lost its place stays out of its line", "repair/repair_place.lua",
+	{"a task that lost its place stays out of its line", "repair/repair_task.lua",
 		`place(tx, id, task.queue, task.priority, task.woken and "woken" or nil)`, ``, "repair"},
-	{"a task whose state is lost is put in line", "repair/repair_place.lua",
+	{"a task whose state is lost is put in line", "repair/repair_task.lua",
 		`if is_lost(tx, task, held) then`, `if false then`, "repair"},
-	{"a task that runs stays out of its worker's claims", "repair/repair_claim.lua",
+	{"a task that runs stays out of its worker's claims", "repair/repair_task.lua",
 		`index.add(tx, tx.key.claims .. worker, string.format("%.1f", newest - 0.5), task.id)`, ``, "repair"},
 	{"a worker that lost its lease gets none", "repair/repair_worker.lua",
 		`mend.must(tx, r, "workers", worker, tx.at + 60000)`, ``, "repair"},
@@ -19,10 +19,11 @@ var repairBugs = []bug{
 		`if dry then
     return repair_all(tx, argv)
   end`, ``, "repair"},
-	{"an agent stays at a wait that is damaged", "repair/repair_wait.lua",
-		`return_claim(tx, task, false)`, ``, "repair"},
-	{"the key of a live task stays lost", "repair/repair_key_of.lua",
+	{"an agent stays at a wait that is damaged", "repair/repairs.lua",
+		`return_claim(tx, task, false)
+    return`, `return`, "repair"},
+	{"the key of a live task stays lost", "repair/repair_task.lua",
 		`idempotency.keep(tx, key, task.id, idempotency.digest(task.kind, text))`, ``, "repair"},
-	{"a child stays out of its owner's list", "repair/repair_kin.lua",
+	{"a child stays out of its owner's list", "repair/repair_task.lua",
 		`later.push(tx, tx.key.children .. task.owner, task.id)`, ``, "repair"},
 }

@@ -24,7 +24,7 @@ var signalBugs = []bug{
 		`alarm.note(tx, tx.at + b.lease)`, ``, "channels"},
 	{"the instant of a refilled rate is not published to reapers", "queue/wake.lua",
 		`alarm.note(tx, free.next)`, ``, "channels"},
-	{"children to be ended are not published to reapers", "task/doom_children.lua",
+	{"children to be ended are not published to reapers", "task/finish.lua",
 		`alarm.note(tx, tx.at)`, ``, "channels"},
 	{"the next instant of the reaper is not recorded", "sweep/turn.lua",
 		`"armed", string`, `"seen", string`, "channels"},
