@@ -103,7 +103,8 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 				}
 			}
 			for _, w := range workers {
-				if got := w.Stats(); got.Refused+got.Dropped+got.Failed+got.Released != 0 {
+				// With several partitions a worker takes slots away from a call that hangs, and gives back what the call then brings.
+				if got := w.Stats(); got.Refused+got.Dropped+got.Failed != 0 || got.Released != 0 && partitions == 1 {
 					t.Errorf("Stats = %+v", got)
 				}
 			}
