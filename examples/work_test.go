@@ -249,7 +249,7 @@ func anErrorIsRetried(t *testing.T) {
 }
 
 func programsGoOnWhenFunctionsOrTheServerWereGone(t *testing.T) {
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	s := newSite(t, server)
 	var workers, producers []*program
 	var ids []string

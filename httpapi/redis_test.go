@@ -31,7 +31,7 @@ func (s *stage) everyRoute(what string, check func(r route, a answered) bool) {
 
 // Whatever is wrong with Redis, each route says so, and all is well again afterwards. internal/test/timing measures how soon.
 func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
-	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	redis := redistest.Start(t, "--appendonly", "yes")
 	s := newStageOn(t, redis.Client(t), "shop", Config{})
 	well := func() bool {
 		return s.do("POST", "tasks", `{"kind":"k","queue":"mail"}`).status == 201 && s.do("GET", "/readyz", "").status == 200
@@ -88,7 +88,7 @@ func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
 
 // Redis was stopped. A task that certainly did not reach it is refused with 503, which says that nothing was changed, and not with 504.
 func TestATaskThatDidNotReachRedisIsNotUnknown(t *testing.T) {
-	redis := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	redis := redistest.Start(t, "--appendonly", "yes")
 	s := newStageOn(t, redis.Client(t), "shop", Config{})
 	s.want(201, "POST", "tasks", `{"kind":"k"}`)
 	redis.Kill()

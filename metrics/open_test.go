@@ -81,7 +81,7 @@ func (o *opener) back(when string) {
 }
 
 func TestANamespaceIsOpenedWhenRedisIsThere(t *testing.T) {
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	queuetest.Busy(t, queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"}), 3)
 	for what, outage := range map[string]struct{ begin, end func() }{
 		"it is down": {server.Kill, func() { server.Restart(t) }},

@@ -201,7 +201,7 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 
 func TestRedisIsAway(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	q := open(t, server.Client(t), 2)
 	ids := enqueue(t, q, queue.Task{Kind: "k", Timeout: 4 * time.Second}, queue.Task{Kind: "k", Timeout: 4 * time.Second})
 	var log harness.Logs

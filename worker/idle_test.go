@@ -30,7 +30,7 @@ func (s *stage) blocked() (n int) {
 func TestManyWorkersOfOneProcess(t *testing.T) {
 	const partitions = 4
 	workers, tasks := harness.Times(20, 100, 1000), 2000
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, PoolSize: 20})
 	t.Cleanup(func() { client.Close() })
 	s := newStage(t, client, partitions)

@@ -22,7 +22,7 @@ import (
 
 func TestRedisIsRestarted(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	s := newStage(t, server.Client(t), 2)
 	w := worker.New(s.q, worker.Config{})
 	var done atomic.Int64
@@ -53,7 +53,7 @@ func TestRedisIsRestarted(t *testing.T) {
 // The outcome of a handler that returns while Redis is away is reported when Redis is back.
 func TestOutcomesSurviveAnOutage(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	s := newStage(t, server.Client(t), 1)
 	w := worker.New(s.q, worker.Config{})
 	began, release := make(chan struct{}, 1), make(chan struct{})
@@ -110,7 +110,7 @@ func TestAnIdleWorkerDoesNotPoll(t *testing.T) {
 
 func TestShutdownWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	s := newStage(t, server.Client(t), 1)
 	w := worker.New(s.q, worker.Config{ShutdownTimeout: 100 * time.Millisecond})
 	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))

@@ -67,7 +67,7 @@ func TestAnOutageIsLoggedWhenItBeginsAndWhenItEnds(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+			server := redistest.Start(t, "--appendonly", "yes")
 			at := "redis://" + server.Addr
 			q := queuetest.Open(t, server.Client(t), queue.Config{})
 			worker := startLong(t, "work", "The worker takes tasks", "The calls of the worker succeed again",

@@ -75,7 +75,7 @@ func TestReapEndsWhatIsLateUntilItIsInterrupted(t *testing.T) {
 
 // The server is killed and starts again with what it had.
 func TestReapSurvivesAnOutage(t *testing.T) {
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	q := queuetest.Open(t, server.Client(t), queue.Config{})
 	errs, stop := startReap(t, "--log-format json --redis redis://"+server.Addr)
 	errs.await(t, `"msg":"The reaper runs","namespace":"curfew","partitions":1`)

@@ -148,7 +148,7 @@ func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 
 func TestWithoutARedisNothingIsChanged(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	s := newStage(t, server.Addr, queue.Config{})
 	writes := s.writes()
 	before := redistest.Dump(t, s.Redis, s.Q.Namespace())

@@ -28,7 +28,7 @@ func TestAStartedServerAnswersAndKeepsNothing(t *testing.T) {
 }
 
 func TestAnAOFSurvivesKillAndRestart(t *testing.T) {
-	s := Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := Start(t, "--appendonly", "yes")
 	rdb := s.Client(t)
 	if err := rdb.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func TestMostReapersDieTogether(t *testing.T) {
 // A reaper sweeps about a second after Redis is back.
 func TestAReaperSweepsAfterAnOutage(t *testing.T) {
 	const within, outage = 1500 * time.Millisecond, time.Second
-	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	server := redistest.Start(t, "--appendonly", "yes")
 	s := harness.New(t, server.Addr, queue.Config{})
 	timing.Keep(t, server.Addr, within, func(planted bool) time.Duration {
 		link := faultproxy.Start(t, server.Addr)
