@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// patience is the longest time to wait until a group of servers agrees.
-const patience = 30 * time.Second
+// patience is the longest time to wait until a server answers, or a group of servers agrees.
+const patience = 2 * time.Minute
 
 // await polls until ready returns nil. Redis sends no notification when servers know each other.
 func await(what string, ready func() error) error {
@@ -45,7 +45,7 @@ func (s *Server) says(words []string, args ...any) error {
 }
 
 // AwaitMaster returns when the server is a master, for example after a replica is promoted. It
-// fails after 30 s.
+// fails after two minutes.
 func (s *Server) AwaitMaster() error {
 	return await("a replica is promoted", func() error {
 		return s.says([]string{"role:master"}, "INFO", "replication")

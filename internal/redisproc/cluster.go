@@ -128,7 +128,7 @@ func (s *Server) setting(name string) string {
 }
 
 // Await returns when every node reports all slots as served and all nodes as healthy, and every
-// replica has its master's data. It fails if a node needs more than 30 s.
+// replica has its master's data. It fails if a node needs more than two minutes.
 func (c *Cluster) Await() error {
 	for _, node := range c.Nodes {
 		if err := await("the cluster is healthy", func() error {

@@ -88,7 +88,7 @@ func (s *Sentinels) startWatcher(dir string) (*Server, error) {
 }
 
 // Await returns when every sentinel knows both replicas and the other sentinels, and none reports
-// the master as down. It fails if a sentinel needs more than 30 s.
+// the master as down. It fails if a sentinel needs more than two minutes.
 func (s *Sentinels) Await() error {
 	for _, watcher := range s.Watchers {
 		if err := await("the sentinels agree", func() error {

@@ -135,7 +135,7 @@ func (s *Server) launch() error {
 // errPortTaken.
 func (s *Server) await() error {
 	var info string
-	for give := time.Now().Add(30 * time.Second); ; {
+	for give := time.Now().Add(patience); ; {
 		var err error
 		if info, err = s.info(); err == nil {
 			break
