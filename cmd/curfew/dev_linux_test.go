@@ -88,10 +88,11 @@ func playDev(t *testing.T, screen *terminal.Terminal, p *terminal.Process) {
 }
 
 func playCrash(t *testing.T, screen *terminal.Terminal, p *terminal.Process) {
-	screen.Await(t, `killed the process \d+ `)
 	p.Wait(t)
-	// The scene may have broken a promise on a busy machine: TestScenes tells that from one that breaks it each time.
-	if !regexp.MustCompile(`The scene kept its promises|curfew: .* came .* late, and must come within`).MatchString(screen.Shown()) {
+	// On a busy machine the scene can break a promise, or its tasks end before they are claimed: TestScenes tells that from a scene
+	// that does so each time.
+	const busy = `curfew: .*( came .* late, and must come within|the claim of five tasks did not happen within)`
+	if !regexp.MustCompile(`(?s)killed the process \d+ .*The scene kept its promises|` + busy).MatchString(screen.Shown()) {
 		t.Errorf("it prints %s", screen.Shown())
 	}
 }

@@ -77,14 +77,24 @@ func (x *Terminal) Shown() string {
 	return x.shown.String()
 }
 
-// Await waits until what was written matches a pattern, and returns the match and its groups.
+// Await waits until what was written matches a pattern, and returns the match and its groups. It fails at once if the program ends
+// before.
 func (x *Terminal) Await(t testing.TB, pattern string) []string {
 	t.Helper()
 	var found []string
+	ended := false
 	await.Until(t, fmt.Sprintf("the terminal shows %q", pattern), func() bool {
+		select {
+		case <-x.closed:
+			ended = true
+		default:
+		}
 		found = regexp.MustCompile(pattern).FindStringSubmatch(x.Shown())
-		return found != nil
+		return found != nil || ended
 	})
+	if found == nil {
+		t.Fatalf("the program has ended, and the terminal does not show %q:\n%s", pattern, x.Shown())
+	}
 	return found
 }
 
