@@ -115,7 +115,7 @@ func (o *Outcome[T]) ending() Ending {
 	case o.Status != queue.Failed:
 		return 0
 	}
-	// A run with queue.DeadlineFail that has timed out counts as failed (lua/agent/counts_as.lua).
+	// A run with queue.DeadlineFail that has timed out counts as failed (lua/agent/rules.lua).
 	if f, ok := o.Err.(*queue.TaskFailedError); ok && (f.Reason == "failed" || f.Reason == "timeout") {
 		return OnFailed
 	} else if o.TimedOut {

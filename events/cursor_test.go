@@ -101,7 +101,7 @@ func TestAnEntryOfAnotherProgramIsOneEvent(t *testing.T) {
 }
 
 // FuzzEventLine checks that no line causes a panic, and that a value that is escaped as in
-// lua/store/emit.lua is decoded unchanged.
+// lua/store/events.lua is decoded unchanged.
 func FuzzEventLine(f *testing.F) {
 	for _, s := range []string{"", " ", "task_completed 0-A k default 1 2 3 1 w", "k 0-A - - - - 0 1 - error=a%20b%0A", "%", "%zz a=b=c =", "k 0-A.b!c.d"} {
 		f.Add(s, s)

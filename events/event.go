@@ -75,7 +75,7 @@ func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
 	return int64(n), time.UnixMilli(int64(ms)), lines
 }
 
-// read decodes a line that store/emit.lua has written. It does not trust the line: it leaves out words
+// read decodes a line that store/events.lua has written. It does not trust the line: it leaves out words
 // that do not have the right form.
 func (e *Event) read(line string) {
 	e.Fields = map[string]string{}
@@ -121,7 +121,7 @@ func eventInstant(word string) time.Time {
 	return time.Time{}
 }
 
-// unescape undoes store/escape.lua.
+// unescape undoes store/events.lua.
 func unescape(word string) string {
 	if text, err := url.PathUnescape(word); err == nil {
 		return text

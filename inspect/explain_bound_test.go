@@ -72,7 +72,7 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 	}
 }
 
-// worst is a wait with the counters that lua/wait/count_end.lua keeps.
+// worst is a wait with the counters that lua/wait/wait.lua keeps.
 type worst struct {
 	ok, bad, settled, need, most, all int
 	limit, span                       int64 // the instant of its limit, or the limit in ms after the first end

@@ -33,7 +33,7 @@ func (o *observed) explainLine(e *Explanation) {
 }
 
 // freeAt returns when the rate of a queue allows the next task, 0 if it allows one now. It computes
-// this as lua/queue/free_slots.lua does.
+// this as lua/queue/queue.lua does.
 func (o *observed) freeAt() int64 {
 	rate, per, burst := ms(o.queue, "rate"), ms(o.queue, "per_ms"), ms(o.queue, "burst")
 	if rate == 0 || per == 0 || burst == 0 {

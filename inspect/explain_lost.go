@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lost has a warning for each index that may lack a task (lua/explain/lacks.lua has the names).
+// lost has a warning for each index that may lack a task (lua/explain/facts.lua has the names).
 var lost = []struct{ index, text string }{
 	{"deadlines", "it is not on the clock of deadlines, so its deadline is enforced only when a call touches it: see Audit, or cancel it"},
 	{"limits", "it is not on the clock of limits, so the limit of its line or attempt, its warning and its grace are enforced only when a call touches it: see Audit, or cancel it"},

@@ -174,7 +174,7 @@ func (o *observed) givenBack() int64 {
 		return 0
 	}
 	claims := ms(r, "epoch")
-	if named.MatchString(o.id) { // lua/task/incarnation.lua
+	if named.MatchString(o.id) { // lua/task/identity.lua
 		claims -= max(ms(r, "number"), ms(r, "created_at")) - 1
 	}
 	return max(claims-ms(r, "retries")-ms(r, "lease_losses"), 0)

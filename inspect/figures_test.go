@@ -225,7 +225,7 @@ func TestAnExportHasTheFigures(t *testing.T) {
 // The bounds are in the names of fields, so other programs need no table of them. This package also
 // returns empty buckets, so it needs a table, which must equal that of the Lua.
 func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
-	source, err := os.ReadFile("../lua/store/buckets.lua")
+	source, err := os.ReadFile("../lua/store/figures.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,14 +240,14 @@ func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 		`share = \{bounds = \{`: all[0].Share.Buckets} {
 		match := regexp.MustCompile(list + `([^}]*)`).FindSubmatch(source)
 		if match == nil {
-			t.Fatalf("lua/store/buckets.lua has no %s", list)
+			t.Fatalf("lua/store/figures.lua has no %s", list)
 		}
 		var want []string
 		for _, bound := range bounds {
 			want = append(want, fmt.Sprintf("%.0f", bound*1000))
 		}
 		if got := strings.Fields(strings.ReplaceAll(string(match[1]), ",", " ")); !slices.Equal(got, want) {
-			t.Errorf("%s %v in lua/store/buckets.lua, %v in inspect/figures.go", list, got, want)
+			t.Errorf("%s %v in lua/store/figures.lua, %v in inspect/figures.go", list, got, want)
 		}
 	}
 	if !slices.Equal(all[0].Waiting.Buckets, all[0].Duration.Buckets) {

@@ -23,7 +23,7 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// The bounds of lua/store/buckets.lua, in ms and in thousandths.
+// The bounds of lua/store/figures.lua, in ms and in thousandths.
 var (
 	timeBounds = []int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 120_000, 300_000,
 		600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000}

@@ -29,19 +29,32 @@ type file struct {
 	name  string // "task/finish"
 	path  string // in errors: "lua/task/finish.lua"
 	flags []string
-	uses  []line // text: the name of a file
+	uses  []use
 	code  []line
 }
 
-// base returns the name that the file defines: "finish".
+// use is a line of a file that names another file, and what the first needs of it.
+type use struct {
+	place
+	file  string   // "task/finish"
+	names []string // "finish", "cancel_task"
+}
+
+// base returns the name of what a file without other names defines: "finish".
 func (f *file) base() string { return path.Base(f.name) }
 
-// noFiles begins a composed text. A table holds what the files define: Lua allows no
-// more than 200 local variables, and there are more files.
+// defines reports whether a name is defined at the top of a file.
+func (f *file) defines(name string) bool {
+	return slices.ContainsFunc(f.code, func(l line) bool {
+		return strings.HasPrefix(l.text, "local function "+name+"(") || strings.HasPrefix(l.text, "local "+name+" = ")
+	})
+}
+
+// noFiles begins a composed text. A table holds what the files define, by file and name.
 const noFiles = "local files = {}"
 
-// inFiles returns the expression for what a file defines: files["task/finish"].
-func inFiles(name string) string { return fmt.Sprintf("files[%q]", name) }
+// inFiles returns the expression for what a file defines: files["task/finish"].cancel_task.
+func inFiles(file, name string) string { return fmt.Sprintf("files[%q].%s", file, name) }
 
 // source reads and parses the files of one folder, each once.
 type source struct {
@@ -80,42 +93,66 @@ func (s *source) order(names []string) ([]*file, error) {
 	var all []*file
 	done := map[string]bool{}
 	var open []string // files whose own uses are being followed, outermost first
-	fail := func(use line, err error) error {
-		if use.file == "" { // it is one of names
-			return err
+	var visit func(u use) error
+	visit = func(u use) error {
+		if !done[u.file] {
+			if i := slices.Index(open, u.file); i >= 0 {
+				return u.fail(fmt.Errorf("cycle: %s", strings.Join(append(open[i:], u.file), " -> ")))
+			}
+			f, err := s.file(u.file)
+			if err != nil {
+				return u.fail(err)
+			}
+			open = append(open, u.file)
+			for _, inner := range f.uses {
+				if err := visit(inner); err != nil {
+					return err
+				}
+			}
+			open = open[:len(open)-1]
+			done[u.file] = true
+			all = append(all, f)
 		}
-		return fmt.Errorf("%s: use %s: %w", use.place, use.text, err)
-	}
-	var visit func(use line) error
-	visit = func(use line) error {
-		name := use.text
-		if done[name] {
-			return nil
-		}
-		if i := slices.Index(open, name); i >= 0 {
-			return fail(use, fmt.Errorf("cycle: %s", strings.Join(append(open[i:], name), " -> ")))
-		}
-		f, err := s.file(name)
-		if err != nil {
-			return fail(use, err)
-		}
-		open = append(open, name)
-		for _, use := range f.uses {
-			if err := visit(use); err != nil {
-				return err
+		f := s.read[u.file]
+		for _, name := range u.names {
+			if !f.defines(name) {
+				return u.fail(fmt.Errorf("%s does not define %s", f.path, name))
 			}
 		}
-		open = open[:len(open)-1]
-		done[name] = true
-		all = append(all, f)
 		return nil
 	}
 	for _, name := range names {
-		if err := visit(line{text: name}); err != nil {
+		if err := visit(use{file: name}); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// fail returns an error of a use. A file that is loaded by its name has no place where it is used.
+func (u use) fail(err error) error {
+	if u.place.file == "" {
+		return err
+	}
+	return fmt.Errorf("%s: use %s: %w", u.place, u.file, err)
+}
+
+// needed returns, by file, the names that other files need, sorted. A call is needed by clients.
+func needed(all []*file) map[string][]string {
+	names := map[string][]string{}
+	for _, f := range all {
+		if isEntry(f.name) {
+			names[f.name] = append(names[f.name], f.base())
+		}
+		for _, u := range f.uses {
+			names[u.file] = append(names[u.file], u.names...)
+		}
+	}
+	for file, list := range names {
+		slices.Sort(list)
+		names[file] = slices.Compact(list)
+	}
+	return names
 }
 
 // text is composed text, with the place of each of its lines.
@@ -143,21 +180,29 @@ func (t *text) register(f *file, name string) {
 		quoted[i] = strconv.Quote(flag)
 	}
 	t.add(fmt.Sprintf("redis.register_function{function_name = %q, callback = %s, flags = {%s}}",
-		name, inFiles(f.name), strings.Join(quoted, ", ")), place{f.path, 1})
+		name, inFiles(f.name, f.base()), strings.Join(quoted, ", ")), place{f.path, 1})
 }
 
-// put appends a file as a function. Its parameters are what the file uses, and it returns
-// what the file defines. So a file sees no names of other files.
-func (t *text) put(f *file) {
-	given, used := make([]string, len(f.uses)), make([]string, len(f.uses))
-	for i, use := range f.uses {
-		given[i], used[i] = path.Base(use.text), inFiles(use.text)
+// put appends files, each as a function. Its parameters are what the file uses, and it returns
+// what others use of it. So a file sees no other names of other files.
+func (t *text) put(all []*file) {
+	names := needed(all)
+	for _, f := range all {
+		var given, used, returned []string
+		for _, u := range f.uses {
+			for _, name := range u.names {
+				given, used = append(given, name), append(used, inFiles(u.file, name))
+			}
+		}
+		for _, name := range names[f.name] {
+			returned = append(returned, name+" = "+name)
+		}
+		t.add(fmt.Sprintf("files[%q] = (function(%s)", f.name, strings.Join(given, ", ")), place{f.path, 1})
+		for _, l := range f.code {
+			t.add(l.text, l.place)
+		}
+		t.add(fmt.Sprintf("return {%s} end)(%s)", strings.Join(returned, ", "), strings.Join(used, ", ")), place{f.path, 1})
 	}
-	t.add(fmt.Sprintf("%s = (function(%s)", inFiles(f.name), strings.Join(given, ", ")), place{f.path, 1})
-	for _, l := range f.code {
-		t.add(l.text, l.place)
-	}
-	t.add(fmt.Sprintf("return %s end)(%s)", f.base(), strings.Join(used, ", ")), place{f.path, 1})
 }
 
 var (
@@ -197,11 +242,8 @@ func parse(name, from, source string) (*file, error) {
 			return nil, err
 		}
 	}
-	defines := func(l line) bool {
-		return strings.HasPrefix(l.text, "local function "+f.base()+"(") || strings.HasPrefix(l.text, "local "+f.base()+" = ")
-	}
-	if !slices.ContainsFunc(f.code, defines) {
-		return nil, fmt.Errorf("%s: it must define %s, the name of the file", from, f.base())
+	if isEntry(name) && !f.defines(f.base()) {
+		return nil, fmt.Errorf("%s: it must define %s, the name of the call", from, f.base())
 	}
 	return f, nil
 }
@@ -223,14 +265,21 @@ func (f *file) addFlags(text string, at place) error {
 // isEntry reports whether clients call the function of a file.
 func isEntry(name string) bool { return path.Dir(name) == "call" || path.Dir(name) == "facade" }
 
+// aUse is a line with the names that a file needs of another one. Without names it needs the one that the other has the name of.
+var aUse = regexp.MustCompile(`^-- @use ([a-z0-9_]+/[a-z0-9_]+)(?:: ([a-z0-9_]+(?:, [a-z0-9_]+)*))?$`)
+
 func (f *file) addUse(text string, at place) error {
-	words := strings.Fields(text)
-	if len(words) != 3 || words[1] != "@use" || strings.Count(words[2], "/") != 1 {
-		return fmt.Errorf("%s: %q is not of the form -- @use folder/name", at, text)
+	parts := aUse.FindStringSubmatch(text)
+	if parts == nil {
+		return fmt.Errorf("%s: %q is not of the form -- @use folder/file, or -- @use folder/file: name, name", at, text)
 	}
-	if isEntry(words[2]) && !(path.Dir(words[2]) == "call" && path.Dir(f.name) == "facade") {
-		return fmt.Errorf("%s: %s is a call: only clients can use it", at, words[2])
+	if isEntry(parts[1]) && !(path.Dir(parts[1]) == "call" && path.Dir(f.name) == "facade") {
+		return fmt.Errorf("%s: %s is a call: only clients can use it", at, parts[1])
 	}
-	f.uses = append(f.uses, line{at, words[2]})
+	names := []string{path.Base(parts[1])}
+	if parts[2] != "" {
+		names = strings.Split(parts[2], ", ")
+	}
+	f.uses = append(f.uses, use{at, parts[1], names})
 	return nil
 }

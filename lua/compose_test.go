@@ -58,41 +58,50 @@ const (
 	textFiles = "local files = {}\n"
 	textA     = `files["part/a"] = (function()
 local function a() return 1 end
-return a end)()
+return {a = a} end)()
 `
 	textC = `files["other/c"] = (function(a)
 local function c() return a() end
-return c end)(files["part/a"])
+return {c = c} end)(files["part/a"].a)
 `
 	textB = `files["part/b"] = (function(c, a)
 local function b()
   return c() + a()
 end
-return b end)(files["other/c"], files["part/a"])
+return {b = b} end)(files["other/c"].c, files["part/a"].a)
 `
 	textTop = `files["call/top"] = (function(a, b)
 local x = 1
 local function top(keys)
   return b(x, keys) -- and one at the end
 end
-return top end)(files["part/a"], files["part/b"])
+return {top = top} end)(files["part/a"].a, files["part/b"].b)
 `
 	textLook = `files["call/look"] = (function(a)
 local look = a
-return look end)(files["part/a"])
+return {look = look} end)(files["part/a"].a)
+`
+	textThree = `files["part/a"] = (function()
+local c = 3
+local b = c
+local a = 1
+return {a = a, b = b} end)()
+files["call/look"] = (function(b, a)
+local look = a or b
+return {look = look} end)(files["part/a"].b, files["part/a"].a)
 `
 	// textUnused is a replacement of file c that uses another file.
 	textUnused = `files["other/unused"] = (function()
 local function unused() end
-return unused end)()
+return {unused = unused} end)()
 files["other/c"] = (function(unused)
 local c = unused
-return c end)(files["other/unused"])
+return {c = c} end)(files["other/unused"].unused)
 `
 )
 
 func TestAScriptContainsTheFilesThatItsCallUses(t *testing.T) {
-	const body = textFiles + textA + textC + textB + textTop + "return files[\"call/top\"](KEYS, ARGV)\n"
+	const body = textFiles + textA + textC + textB + textTop + "return files[\"call/top\"].top(KEYS, ARGV)\n"
 	for _, test := range []struct {
 		claim, call string
 		o           Options
@@ -101,12 +110,15 @@ func TestAScriptContainsTheFilesThatItsCallUses(t *testing.T) {
 		{"a file comes once, after the files that it uses; comments are left out", "top",
 			Options{}, body},
 		{"files that a call does not use are not in its script", "look",
-			Options{}, textFiles + textA + textLook + "return files[\"call/look\"](KEYS, ARGV)\n"},
+			Options{}, textFiles + textA + textLook + "return files[\"call/look\"].look(KEYS, ARGV)\n"},
 		{"a server with functions gets the flags of a script", "top",
 			Options{Functions: true}, "#!lua flags=allow-oom\n" + body},
 		{"a replaced file has its own uses", "top",
 			Options{Replace: map[string]string{"other/c": "\n-- @use other/unused\nlocal c = unused"}},
 			strings.Replace(body, textC, textUnused, 1)},
+		{"a file returns all that others use of it, and no more", "look",
+			Options{Replace: map[string]string{"part/a": "local c = 3\nlocal b = c\nlocal a = 1", "call/look": "-- @use part/a: b, a\nlocal look = a or b"}},
+			textFiles + textThree + "return files[\"call/look\"].look(KEYS, ARGV)\n"},
 		{"a replaced file that is not used changes nothing", "top",
 			Options{Replace: map[string]string{"other/unused": "local unused"}}, body},
 	} {
@@ -127,8 +139,8 @@ func TestTheLibraryContainsEachFileOnceAndRegistersEachCall(t *testing.T) {
 	body := textFiles + textA + textLook + textC + textB + textTop
 	name := "curfew_" + digest(body + "call/look no-writes\ncall/top allow-oom\n")[:12]
 	want := "#!lua name=" + name + "\n" + body +
-		"redis.register_function{function_name = \"" + name + "_look\", callback = files[\"call/look\"], flags = {\"no-writes\"}}\n" +
-		"redis.register_function{function_name = \"" + name + "_top\", callback = files[\"call/top\"], flags = {\"allow-oom\"}}\n"
+		"redis.register_function{function_name = \"" + name + "_look\", callback = files[\"call/look\"].look, flags = {\"no-writes\"}}\n" +
+		"redis.register_function{function_name = \"" + name + "_top\", callback = files[\"call/top\"].top, flags = {\"allow-oom\"}}\n"
 	if got := l.Text(); got != want {
 		t.Errorf("Text =\n%s\nwant\n%s", got, want)
 	}
@@ -204,7 +216,7 @@ func TestFlags(t *testing.T) {
 			if got, _, _ := strings.Cut(l.Source("a"), "\n"); got != shebang {
 				t.Errorf("the script begins with %q, want %q", got, shebang)
 			}
-			if want := "callback = files[\"call/a\"], flags = {" + listed + "}}\n"; !strings.HasSuffix(l.Text(), want) {
+			if want := "callback = files[\"call/a\"].a, flags = {" + listed + "}}\n"; !strings.HasSuffix(l.Text(), want) {
 				t.Errorf("Text =\n%s\nwant it to end with %q", l.Text(), want)
 			}
 		})
@@ -247,16 +259,19 @@ func TestLoadFailsAndNamesTheFileIfFilesDoNotFitTogether(t *testing.T) {
 			"lua/call/s.lua:2: call/r is a call: only clients can use it"},
 		{"a call does not define its name",
 			tree("call/s.lua", "-- s\nlocal function r() end"), Options{},
-			"lua/call/s.lua: it must define s, the name of the file"},
+			"lua/call/s.lua: it must define s, the name of the call"},
 		{"another file does not define its name",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "a = 1"), Options{},
-			"lua/call/s.lua:1: use p/a: lua/p/a.lua: it must define a, the name of the file"},
+			"lua/call/s.lua:1: use p/a: lua/p/a.lua does not define a"},
+		{"a file does not define what another needs",
+			tree("call/s.lua", "-- @use p/a: b, a"+s, "p/a.lua", "local a = 1\nif a then local b = 1 end"), Options{},
+			"lua/call/s.lua:1: use p/a: lua/p/a.lua does not define b"},
 		{"a name that only begins with the file's name is another name",
 			tree("call/s.lua", "local function so() end"), Options{},
-			"lua/call/s.lua: it must define s, the name of the file"},
+			"lua/call/s.lua: it must define s, the name of the call"},
 		{"a name in a block is private",
 			tree("call/s.lua", "do\n  local s = 1\nend"), Options{},
-			"lua/call/s.lua: it must define s, the name of the file"},
+			"lua/call/s.lua: it must define s, the name of the call"},
 		{"a flag is unknown",
 			tree("call/s.lua", "-- s\n-- Flags    allow-oom, no-writes"+s), Options{},
 			`lua/call/s.lua:2: unknown flag "allow-oom,": use allow-oom, no-writes`},
@@ -265,19 +280,22 @@ func TestLoadFailsAndNamesTheFileIfFilesDoNotFitTogether(t *testing.T) {
 			"lua/call/s.lua:1: use p/a: lua/p/a.lua:1: only files of call/ and facade/ can have flags"},
 		{"a use without a name",
 			tree("call/s.lua", "-- @use"+s), Options{},
-			`lua/call/s.lua:1: "-- @use" is not of the form -- @use folder/name`},
+			`lua/call/s.lua:1: "-- @use" is not of the form -- @use folder/file, or -- @use folder/file: name, name`},
 		{"a use without a folder",
 			tree("call/s.lua", "-- @use a"+s), Options{},
-			`lua/call/s.lua:1: "-- @use a" is not of the form -- @use folder/name`},
+			`lua/call/s.lua:1: "-- @use a" is not of the form -- @use folder/file, or -- @use folder/file: name, name`},
 		{"a use of a folder in a folder",
 			tree("call/s.lua", "-- @use a/b/c"+s), Options{},
-			`lua/call/s.lua:1: "-- @use a/b/c" is not of the form -- @use folder/name`},
+			`lua/call/s.lua:1: "-- @use a/b/c" is not of the form -- @use folder/file, or -- @use folder/file: name, name`},
 		{"a use with two names",
 			tree("call/s.lua", "-- @use p/a p/b"+s), Options{},
-			`lua/call/s.lua:1: "-- @use p/a p/b" is not of the form -- @use folder/name`},
+			`lua/call/s.lua:1: "-- @use p/a p/b" is not of the form -- @use folder/file, or -- @use folder/file: name, name`},
+		{"a use with a colon and no name",
+			tree("call/s.lua", "-- @use p/a:"+s), Options{},
+			`lua/call/s.lua:1: "-- @use p/a:" is not of the form -- @use folder/file, or -- @use folder/file: name, name`},
 		{"a directive is misspelt",
 			tree("call/s.lua", "-- @include p/a"+s), Options{},
-			`lua/call/s.lua:1: "-- @include p/a" is not of the form -- @use folder/name`},
+			`lua/call/s.lua:1: "-- @include p/a" is not of the form -- @use folder/file, or -- @use folder/file: name, name`},
 		{"a long string",
 			tree("call/s.lua", "local s = [[\n-- no comment\n]]"), Options{},
 			"lua/call/s.lua:1: long brackets are not supported: use quotes, or -- on each line"},

@@ -1,12 +1,12 @@
 // Package lua holds the calls that change state, and runs them.
 //
-// Each file defines one function, or one table of functions that own one kind of state.
-// It has the name of the file; everything else in the file is private. Clients call the
-// files of call/. The opening comment of a file names the files that it uses. It sees no
-// others:
+// A file is one idea: a function, a few that are read together, or a table of functions that
+// own one kind of state. Clients call the files of call/. The opening comment of a file names
+// what it uses of other files, and it sees nothing else of them. Without names it uses what has
+// the name of the other file:
 //
 //	-- @use store/index
-//	-- @use task/finish
+//	-- @use task/finish: finish, cancel_task
 //
 // Load makes one library of them for FUNCTION LOAD. It contains each file once. Load also
 // makes a script for each call, with the files that the call uses. Scripts are for servers

@@ -147,10 +147,8 @@ func composeScript(f *file, all []*file, o Options) *script {
 		c.add(shebang, place{f.path, 1})
 	}
 	c.add(noFiles, place{f.path, 1})
-	for _, f := range all {
-		c.put(f)
-	}
-	c.add(fmt.Sprintf("return %s(KEYS, ARGV)", inFiles(f.name)), place{f.path, 1})
+	c.put(all)
+	c.add(fmt.Sprintf("return %s(KEYS, ARGV)", inFiles(f.name, f.base())), place{f.path, 1})
 	c.source = c.String()
 	c.sha = digest(c.source)
 	return c
@@ -182,9 +180,7 @@ func composeAll(s *source, names []string) (body text, flags string, err error) 
 		return text{}, "", err
 	}
 	body.add(noFiles, place{"lua", 1})
-	for _, f := range all {
-		body.put(f)
-	}
+	body.put(all)
 	for _, name := range names {
 		flags += strings.Join(append([]string{name}, s.read[name].flags...), " ") + "\n"
 	}

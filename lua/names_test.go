@@ -3,7 +3,6 @@ package lua
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ var given = []string{
 // mayRemember are the files that may change something outside of a function after loading,
 // and why. A library serves all namespaces of a server, for as long as the server runs.
 var mayRemember = map[string]string{
-	"store/keys": "a bounded cache: names of keys depend only on the name of the root, and never change",
-	"named/span": "a bounded cache: the meaning of a text depends only on the text, and never changes",
+	"store/keys":    "a bounded cache: names of keys depend only on the name of the root, and never change",
+	"named/options": "a bounded cache: the meaning of a text depends only on the text, and never changes",
 }
 
 // inspected is a file of this package, and what inspect found in it.
@@ -36,7 +35,8 @@ type inspected struct {
 // inspectAll inspects every file of the package.
 func inspectAll(t *testing.T) []inspected {
 	t.Helper()
-	var all []inspected
+	var all []*file
+	sources := map[string]string{}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -49,13 +49,18 @@ func inspectAll(t *testing.T) []inspected {
 		if err != nil {
 			return err
 		}
-		all = append(all, inspected{f, inspect(t, f, string(source))})
+		all, sources[f.name] = append(all, f), string(source)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	names := needed(all)
+	var found []inspected
+	for _, f := range all {
+		found = append(found, inspected{f, inspect(t, f, sources[f.name], names[f.name])})
+	}
+	return found
 }
 
 // A file sees only what it defines, what it uses, and the globals of Redis. A file that lacks
@@ -105,18 +110,24 @@ func TestEveryFileIsReachedByACall(t *testing.T) {
 // Another file, or the file itself, uses each function of a table.
 func TestEveryFunctionOfATableIsUsed(t *testing.T) {
 	all := inspectAll(t)
-	used := map[string]bool{} // "store/index.add"
+	used := map[string]bool{} // "store/index: index.add"
 	for _, f := range all {
-		for _, use := range append(slices.Clone(f.uses), line{text: f.name}) {
-			for _, field := range f.fields[path.Base(use.text)] {
-				used[use.text+"."+field] = true
+		for name, fields := range f.fields {
+			of := f.name
+			for _, u := range f.uses {
+				if slices.Contains(u.names, name) {
+					of = u.file
+				}
+			}
+			for _, field := range fields {
+				used[of+": "+name+"."+field] = true
 			}
 		}
 	}
 	for _, f := range all {
 		for _, name := range f.methods {
-			if !used[f.name+"."+name] {
-				t.Errorf("%s: no file uses %s.%s", f.path, f.base(), name)
+			if !used[f.name+": "+name] {
+				t.Errorf("%s: no file uses %s", f.path, name)
 			}
 		}
 	}
@@ -147,10 +158,10 @@ func TestNothingOutsideAFunctionChangesAfterLoading(t *testing.T) {
 }
 
 // Fields of tx that are empty in most calls are one table, which all calls share. A file that
-// changes such a field must first get a table of its own from store/own.
+// changes such a field must first get a table of its own from own in store/tx.lua.
 func TestNoFileWritesIntoTheTableThatAllCallsShare(t *testing.T) {
 	if fields := sharedFields(t); !slices.Contains(fields, "events") || slices.Contains(fields, "tasks") {
-		t.Errorf("lua/store/begin.lua shares %q, want events among them, and not tasks", fields)
+		t.Errorf("lua/store/tx.lua shares %q, want events among them, and not tasks", fields)
 	}
 	for _, f := range inspectAll(t) {
 		for _, found := range f.shared {
@@ -162,7 +173,7 @@ func TestNoFileWritesIntoTheTableThatAllCallsShare(t *testing.T) {
 // sharedFields returns the fields of tx that begin sets to none, the shared table.
 func sharedFields(t *testing.T) []string {
 	t.Helper()
-	source, err := embedded.ReadFile("store/begin.lua")
+	source, err := embedded.ReadFile("store/tx.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +190,7 @@ type findings struct {
 	shared                                []finding
 	functions                             []function
 	fields                                map[string][]string // by name at the top of the file: the fields that are read, as in name.field
-	methods                               []string            // functions of the table that the file defines
+	methods                               []string            // functions in tables at the top: "index.add"
 }
 
 type finding struct {
@@ -192,21 +203,23 @@ func (f finding) String() string { return fmt.Sprintf("%d: %s", f.line, f.text) 
 // function is a function with or without a name.
 type function struct{ line, lines, parameters int }
 
-// inspect walks a file. Its outermost scope contains the files that it uses.
-func inspect(t *testing.T, f *file, source string) findings {
+// inspect walks a file. Its outermost scope contains the names that it uses of other files. needed are those that others use of it.
+func inspect(t *testing.T, f *file, source string, needed []string) findings {
 	t.Helper()
 	chunk, err := luaparse.Parse(strings.NewReader(source), f.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &walker{findings: findings{fields: map[string][]string{}}, defines: f.base(), none: sharedFields(t)}
+	w := &walker{findings: findings{fields: map[string][]string{}}, none: sharedFields(t)}
 	var scope *name
 	for _, use := range f.uses {
-		scope = w.declare(scope, use.line, used, path.Base(use.text))
+		scope = w.declare(scope, use.line, used, use.names...)
 	}
 	scope = w.block(scope, chunk)
-	if defined := w.lookup(scope, f.base()); defined != nil {
-		defined.read = true
+	for _, name := range needed {
+		if defined := w.lookup(scope, name); defined != nil {
+			defined.read = true
+		}
 	}
 	w.finish()
 	return w.findings
@@ -215,11 +228,10 @@ func inspect(t *testing.T, f *file, source string) findings {
 // walker resolves each name of a file as Lua 5.1 does.
 type walker struct {
 	findings
-	defines string   // the name that the file defines
-	none    []string // fields of tx that can be the table that all calls share
-	all     []*name  // all names that are declared
-	inside  []*name  // local functions whose bodies are being walked
-	depth   int      // of functions
+	none   []string // fields of tx that can be the table that all calls share
+	all    []*name  // all names that are declared
+	inside []*name  // local functions whose bodies are being walked
+	depth  int      // of functions
 }
 
 // name is a declared name. A scope is a list of names, the newest first. To leave a scope,
@@ -443,8 +455,10 @@ func (w *walker) funcDef(scope *name, s *ast.FuncDefStmt) {
 		w.assign(scope, s.Name.Func)
 		if target, ok := s.Name.Func.(*ast.AttrGetExpr); ok {
 			object, _ := w.root(target.Object)
-			if key, ok := target.Key.(*ast.StringExpr); ok && object == w.defines {
-				w.methods = append(w.methods, key.Value)
+			if key, ok := target.Key.(*ast.StringExpr); ok {
+				if n := w.lookup(scope, object); n != nil && n.atTop {
+					w.methods = append(w.methods, object+"."+key.Value)
+				}
 			}
 		}
 		w.expr(scope, s.Func)
@@ -623,7 +637,7 @@ func TestTheWalkerFindsUnusedNames(t *testing.T) {
 		{"a parameter that is a placeholder", "local function f(_, b) return b end\nreturn f", nil},
 		{"variables of a loop", "for k, v in pairs({}) do end\nfor i = 1, 2 do end", nil},
 		{"a file that it uses", "-- @use p/a\n-- @use p/b\nreturn a()", []string{"2: b is never used"}},
-		{"what the file defines", "local function s() end", nil},
+		{"what other files use of it", "local function s() end", nil},
 	})
 }
 
@@ -654,7 +668,7 @@ func TestTheWalkerFindsWritesIntoTheSharedTable(t *testing.T) {
 	const found = ": writes into tx.events, which all calls can share: use own(tx, \"events\")"
 	finds(t, func(f findings) []finding { return f.shared }, []claim{
 		{"a table of this unit", "local function f(tx) tx.tasks[1] = 2 end", nil},
-		{"a table from own", "-- @use store/own\nlocal function f(tx) own(tx, \"events\")[1] = 2 end", nil},
+		{"a table from own", "-- @use store/tx: own\nlocal function f(tx) own(tx, \"events\")[1] = 2 end", nil},
 		{"another table for the field", "local function f(tx) tx.events = {} end", nil},
 		{"a part of the field", "local function f(tx) tx.events[1].a = 2 end", nil},
 		{"an assignment into the field", "local function f(tx)\n  tx.events[#tx.events + 1] = 2\nend", []string{"2" + found}},
@@ -700,14 +714,14 @@ func finds(t *testing.T, what func(findings) []finding, claims []claim) {
 	}
 }
 
-// inspectText inspects a text as the file p/s.
+// inspectText inspects a text as the file p/s, of which another file uses s.
 func inspectText(t *testing.T, text string) findings {
 	t.Helper()
 	f, err := parse("p/s", "lua/p/s.lua", text+"\nlocal s = 0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inspect(t, f, text)
+	return inspect(t, f, text, []string{"s"})
 }
 
 func listed(all []finding) []string {

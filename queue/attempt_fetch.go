@@ -124,7 +124,7 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 	if err != nil || len(words)%claimWords != 1 {
 		return engine.Unexpected("claims", answer)
 	}
-	look := engine.Number(words[0]) // lua/queue/look_again.lua
+	look := engine.Number(words[0]) // lua/queue/queue.lua
 	if r.Repeat = look == -2; r.Repeat {
 		look = 1000
 	}
@@ -158,7 +158,7 @@ func (c *Claim) readState(words string) bool {
 	return true
 }
 
-// readSpec reads the spec of a task (lua/store/parse.lua).
+// readSpec reads the spec of a task (lua/store/record.lua).
 func (c *Claim) readSpec(spec string) bool {
 	s, ok := parseSpec(spec)
 	if !ok {

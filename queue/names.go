@@ -5,7 +5,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// The checks below are those of lua/check/names.lua.
+// The checks below are those of lua/check/values.lua.
 
 func checkKind(field, kind string) error {
 	if !names.Valid(kind, "._-:/") {

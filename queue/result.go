@@ -136,7 +136,7 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	return false, due, nil
 }
 
-// failedRun is the error of a task with [DeadlineFail] whose own time was up (lua/task/timed_out.lua).
+// failedRun is the error of a task with [DeadlineFail] whose own time was up (lua/task/ending.lua).
 const failedRun = "Workflow exceeded timeout"
 
 // Outcome returns the result of a task that has ended, or the error that says how else it ended.

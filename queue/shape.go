@@ -8,7 +8,7 @@ import (
 )
 
 // shapes collects the tasks of one call. Tasks that differ only in id and payload share a shape,
-// which is sent and checked once (lua/task/read_tasks.lua). Children and other tasks do not share one: their checks differ.
+// which is sent and checked once (lua/task/enqueue.lua). Children and other tasks do not share one: their checks differ.
 type shapes struct {
 	call  string  // identifies the call: a task of a given id that an earlier call created is reported as known; "" without such tasks
 	tasks []*Task // one task of each shape

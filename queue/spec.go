@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// spec is the parsed spec of a task: what it was enqueued as (lua/store/parse.lua describes the form).
+// spec is the parsed spec of a task: what it was enqueued as (lua/store/record.lua describes the form).
 type spec struct {
 	kind, queue, created string
 	deadline             string            // "-" for none

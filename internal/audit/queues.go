@@ -69,7 +69,7 @@ func isFigure(field, value string) bool {
 	return field == "about" || digits && len(value) > 0 && len(value) <= 16
 }
 
-// mostControlled is the number of queues that lua/queue/controlled.lua checks for a control. If there are
+// mostControlled is the number of queues that lua/queue/controls.lua checks for a control. If there are
 // more, the root can have the field controlled though no queue has a control.
 const mostControlled = 2000
 

@@ -230,7 +230,7 @@ func (a *audit) grace(id string, t map[string]string, status queue.Status) {
 }
 
 // nearest returns the next instant of a live task on the clock of limits, "" if it has none
-// (lua/task/nearest.lua).
+// (lua/store/state.lua).
 func nearest(t map[string]string) string {
 	first := ""
 	for _, name := range []string{"limit_at", "warn_at", "grace_at"} {
@@ -270,7 +270,7 @@ func (a *audit) iff(key, id, score string, should bool) {
 	}
 }
 
-// belongs reports whether a child is of this owner, and not of an earlier task with the same id (lua/task/incarnation.lua).
+// belongs reports whether a child is of this owner, and not of an earlier task with the same id (lua/task/identity.lua).
 func belongs(child, owner map[string]string) bool {
 	if n := child["of_number"]; n != "" {
 		return n == cmp.Or(owner["number"], owner["created_at"])
@@ -292,7 +292,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		return
 	}
 	if !Live(t) && !belongs(t, owner) {
-		return // to an earlier task of this name (lua/task/left_behind.lua)
+		return // to an earlier task of this name (lua/task/identity.lua)
 	}
 	if Live(owner) {
 		a.cure = ofTask("children")

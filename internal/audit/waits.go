@@ -171,7 +171,7 @@ func (a *audit) counted(id string, w map[string]string) {
 	}
 }
 
-// regard returns what an ended member counts as: 'o', 'b' or 'n' (lua/agent/counts_as.lua).
+// regard returns what an ended member counts as: 'o', 'b' or 'n' (lua/agent/rules.lua).
 func regard(mask string, t map[string]string) byte {
 	place := 1
 	switch {

@@ -99,7 +99,7 @@ func (e *Engine) noRight(partition int, err error) error {
 	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(text)), err}
 }
 
-// mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/may_write.lua name it. The latter
+// mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/rights.lua name it. The latter
 // names the root if the command is refused, and otherwise the key that is refused.
 var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'|may not run ([A-Z]+)(?: on (\S+):)?`)
 

@@ -84,7 +84,7 @@ func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	switch {
 	case strings.Contains(text, "WRONGTYPE"):
 		return trouble{kind: refusal.ErrWrongType}
-	case strings.Contains(text, " is not a namespace: it is being removed"): // lua/store/supported.lua
+	case strings.Contains(text, " is not a namespace: it is being removed"): // lua/store/tx.lua
 		return trouble{kind: refusal.ErrRemoving}
 	case strings.Contains(text, " is not a namespace: "):
 		return trouble{kind: refusal.ErrNoNamespace}

@@ -100,7 +100,7 @@ func PartitionIn(id string, partitions int) (int, error) {
 }
 
 // OwnerOf returns the id of a child's owner, or "" for a root task. A hook is a root task, although
-// its id begins with the id of another task (lua/store/owner.lua).
+// its id begins with the id of another task (lua/store/state.lua).
 func OwnerOf(id string) string {
 	if at := strings.LastIndexByte(id, '.'); at >= 0 && strings.IndexByte(id[at:], '!') < 0 {
 		return id[:at]

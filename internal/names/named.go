@@ -63,7 +63,7 @@ func Named(name string, partitions int) (string, error) {
 }
 
 // PartitionOfKey returns the partition of a name or an idempotency key. All programs compute the same one
-// (lua/named/store_tasks.lua).
+// (lua/named/task.lua).
 func PartitionOfKey(key string, partitions int) int {
 	return int(crc32.ChecksumIEEE([]byte(key)) % uint32(partitions))
 }

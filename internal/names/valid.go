@@ -17,7 +17,7 @@ func Valid(name, more string) bool {
 }
 
 // Word reports whether a text is one word: 1 to 640 printable ASCII characters that begin with a letter or
-// digit (lua/check/names.lua).
+// digit (lua/check/values.lua).
 func Word(text string) bool {
 	return text != "" && len(text) <= 640 && alphanumeric(text[0]) && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

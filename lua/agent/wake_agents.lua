@@ -1,27 +1,21 @@
 -- wake_agents counts the ends that this unit has written, and wakes the agents whose wait has fired. The losers that it
 -- cancels can make other waits fire. A call wakes at most 100 agents (tx.may_wake); the sweep wakes the others.
 --
--- @use agent/cancel_member
--- @use agent/count_wait
--- @use agent/verdict
--- @use store/alarm
--- @use store/buckets
--- @use store/emit
+-- @use agent/count: cancel_member, count_wait
+-- @use agent/rules: verdict
+-- @use store/events: emit
+-- @use store/figures: buckets, tally
 -- @use store/index
--- @use store/own
--- @use store/reason
+-- @use store/messages: alarm
 -- @use store/record
--- @use store/refused
--- @use store/tally
 -- @use store/tell
+-- @use store/try: reason, refused
+-- @use store/tx: own
 -- @use task/ending
--- @use task/line_up
--- @use task/put_aside
+-- @use task/place: line_up, put_aside
 -- @use wait/ends
--- @use wait/forget_wait
 -- @use wait/journal
--- @use wait/read_wait
--- @use wait/stop_waiting
+-- @use wait/wait: forget_wait, read_wait, stop_waiting
 
 -- wakeable says whether an agent whose wait has fired can be woken.
 local wakeable = {}

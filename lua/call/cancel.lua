@@ -16,20 +16,16 @@
 -- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use store/answer
--- @use store/begin
--- @use store/read_root
+-- @use check/values: names
 -- @use store/record
+-- @use store/state: live, owner
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/body: body, by_priority
+-- @use task/ending: cancelled
+-- @use task/finish: cancel_task, load_task
+-- @use task/plan: refuse
 -- @use unit/unit
--- @use task/body
--- @use task/by_priority
--- @use task/cancel_task
--- @use task/cancelled
--- @use store/live
--- @use task/load_task
--- @use store/owner
--- @use task/refuse
 
 local function cancel_one(tx, id, call, reason)
   local task, why = load_task(tx, id)

@@ -8,8 +8,8 @@
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        to write fewer events must work on a full Redis
 --
--- @use check/setting
--- @use store/begin_read
+-- @use check/values: setting
+-- @use store/tx: begin_read
 local function configure(keys, argv)
   local fields, given = {}, {}
   for i = 1, #argv, 2 do

@@ -12,17 +12,14 @@
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        a full Redis must still be paused
 --
--- @use check/names
--- @use check/whole
--- @use queue/change_controls
--- @use queue/controlled
--- @use queue/wake
--- @use store/answer
--- @use store/begin
--- @use store/emit
+-- @use check/values: names, whole
+-- @use queue/controls: change_controls, controlled
+-- @use queue/queue: wake
+-- @use store/events: emit
 -- @use store/index
 -- @use store/later
--- @use store/read_root
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
 -- @use unit/unit
 
 local known = {paused = true, max_running = true, rate = true, per_ms = true, burst = true}

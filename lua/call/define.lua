@@ -12,11 +12,9 @@
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        workers make this call when they start, and must drain a full Redis
 --
--- @use check/fields
--- @use check/kind_defaults
--- @use check/names
--- @use store/begin
--- @use store/read_root
+-- @use check/fields: fields, kind_defaults
+-- @use check/values: names
+-- @use store/tx: begin, read_root
 
 -- same reports whether two lists of defaults are equal, whatever their order.
 local function same(lines, stored)

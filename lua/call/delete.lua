@@ -16,17 +16,14 @@
 -- Ends     tasks among them that must end: timers COMPLETED, FAILED if their time was up, else CANCELLED
 -- Flags    allow-oom        it frees memory
 --
--- @use store/alarm
--- @use store/answer
--- @use store/begin
 -- @use store/index
--- @use store/read_root
+-- @use store/messages: alarm
 -- @use store/record
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/finish: load_task
+-- @use task/removal: forget_sooner, keeps_record, remove_record
 -- @use unit/unit
--- @use task/forget_sooner
--- @use task/keeps_record
--- @use task/load_task
--- @use task/remove_record
 
 -- written returns the instant at which the end of a task was written: now if this call has ended it. completed_at can
 -- be earlier, and is before created_at if the deadline was.

@@ -9,11 +9,10 @@
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        a worker must be able to drain on a full Redis
 --
--- @use check/names
--- @use store/answer
--- @use store/begin
+-- @use check/values: names
 -- @use store/later
--- @use store/read_root
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
 -- @use unit/unit
 
 local states = {running = true, draining = true}

@@ -12,21 +12,18 @@
 -- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use check/whole
--- @use store/answer
--- @use store/begin
+-- @use check/values: names, whole
 -- @use store/index
 -- @use store/later
--- @use store/read_root
 -- @use store/record
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/ending: cancelled
+-- @use task/finish: finish, load_task
+-- @use task/place: mend_place
 -- @use unit/unit
--- @use task/cancelled
--- @use task/finish
--- @use task/load_task
--- @use task/mend_place
 
--- found_in_line returns ids of up to d.most tasks whose places (queue/place.lua) were used when seq and front were the last.
+-- found_in_line returns ids of up to d.most tasks whose places (queue/queue.lua) were used when seq and front were the last.
 local function found_in_line(line, d)
   local ids = {}
   for i = 0, 7 do -- of each priority the agents that were woken, and then the others

@@ -1,6 +1,6 @@
 -- enqueue: a producer hands over tasks. The call creates each task, or finds it if it exists already.
 --
--- ARGV  shapes and tasks (task/read_tasks.lua). A shape must have the field kind. Other fields are
+-- ARGV  shapes and tasks (task/enqueue.lua). A shape must have the field kind. Other fields are
 --         queue              "default" if absent
 --         headers            opaque
 --         priority           0 to 3; 3 is handed out first
@@ -44,12 +44,10 @@
 --   {"BROKEN", id, why}          a record that the task needs is damaged
 -- Flags
 --
--- @use store/answer
--- @use store/begin
--- @use store/read_root
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/enqueue: enqueue_all, read_tasks
 -- @use unit/unit
--- @use task/enqueue_all
--- @use task/read_tasks
 
 local function enqueue(keys, argv)
   local tasks, kinds = read_tasks(argv, 1)

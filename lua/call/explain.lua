@@ -13,22 +13,18 @@
 --                    its attempt was up; ahead, lined: its place in line, and the length of the line; workers: how
 --                    many have a lease; lease: end of the lease of its worker; goes: when its record is removed;
 --                    owner: status of the owner of an ended or missing task; turn_until: end of the turn of a reaper;
---                    lacks: indexes in which it is missing (explain/lacks.lua); lags: how late recent timeouts were
+--                    lacks: indexes in which it is missing (explain/facts.lua); lags: how late recent timeouts were
 --                    written (explain/facts.lua)
 --            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --
--- @use check/whole
--- @use explain/decided
--- @use explain/facts
--- @use explain/put
--- @use explain/scored
--- @use explain/tell_wait
--- @use store/begin_read
+-- @use check/values: whole
+-- @use explain/facts: decided, facts, tell_wait
+-- @use explain/read: put, scored
 -- @use store/record
--- @use task/describe
--- @use store/live
--- @use store/owner
+-- @use store/state: live, owner
+-- @use store/tx: begin_read
+-- @use task/body: describe
 
 -- tell_ended adds when the record of an ended or missing task is removed, and the status of its owner.
 local function tell_ended(tx, id, about)

@@ -7,20 +7,18 @@
 -- ARGV[5…] queue, quota, …: in this order (task/claim.lua)
 --
 -- Returns  {now, {look, claim, …}, error, …}
---            look   queue/look_again.lua
+--            look   queue/queue.lua
 --            claim  five values (task/claim.lua)
 --            error  a key that could not be read or written; everything else was done
 -- Ends     tasks in line that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use store/begin
--- @use store/read_root
+-- @use check/values: names
+-- @use queue/queue: look_again
 -- @use store/tell
+-- @use store/tx: begin, read_root
+-- @use task/claim: claim, read_ask
 -- @use unit/unit
--- @use queue/look_again
--- @use task/claim
--- @use task/read_ask
 
 local function fetch(keys, argv)
   local ask = read_ask(argv, 2, names.word("worker", argv[1]))

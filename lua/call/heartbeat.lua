@@ -14,18 +14,16 @@
 -- Ends     listed tasks that must end: FAILED if their time was up, else CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use check/whole
--- @use store/alarm
--- @use store/answer
--- @use store/begin
+-- @use check/values: names, whole
 -- @use store/index
 -- @use store/later
--- @use store/read_root
+-- @use store/messages: alarm
 -- @use store/record
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/claim: give_back
+-- @use task/report: must_stop
 -- @use unit/unit
--- @use task/give_back
--- @use task/must_stop
 
 -- drop gives claims back, the newest first, and those of one fetch by their ids. Each goes to the front of its line, so
 -- the oldest is first in the end.

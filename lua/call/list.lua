@@ -1,5 +1,5 @@
 -- list: returns the tasks of one index that match a filter, the newest first. A task can be in several indexes. list
--- returns it for one of them (explain/listed_in.lua), for the children of an owner, and for all that are retained of an
+-- returns it for one of them (explain/filter.lua), for the children of an owner, and for all that are retained of an
 -- owner.
 --
 -- ARGV[1]  index: delayed, waits, limits, deadlines, retained; ready and dead of a queue; claims of a worker;
@@ -18,17 +18,13 @@
 --          records cannot be read. A record is without payload and result. After a MiB the reply ends
 -- Flags    no-writes
 --
--- @use check/whole
--- @use explain/listed_in
--- @use explain/matches
--- @use explain/newest
--- @use explain/read_filter
--- @use store/begin_read
+-- @use check/values: whole
+-- @use explain/filter: listed_in, matches, newest, read_filter
 -- @use store/record
--- @use task/describe
+-- @use store/state: live, owner
+-- @use store/tx: begin_read
+-- @use task/body: describe
 -- @use task/ending
--- @use store/live
--- @use store/owner
 
 local of = {delayed = false, waits = false, limits = false, deadlines = false, retained = false, ready = true, dead = true,
   claims = true, children = true}

@@ -17,11 +17,10 @@
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis
 --
--- @use check/setting
--- @use check/whole
--- @use store/begin
+-- @use check/values: setting, whole
 -- @use store/keys
--- @use store/lacking
+-- @use store/rights: lacking
+-- @use store/tx: begin
 -- @use store/versions
 
 local accesses = {produce = true, work = true, reap = true, read = true, all = true}

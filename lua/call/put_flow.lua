@@ -13,14 +13,11 @@
 --          {"INVALID", field, why}        nothing was changed
 -- Flags
 --
--- @use check/digits
--- @use check/fields
--- @use check/flow_names
--- @use check/kind_defaults
--- @use store/answer
--- @use store/begin
+-- @use check/fields: fields, kind_defaults
+-- @use check/values: digits, flow_names
 -- @use store/later
--- @use store/read_root
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
 -- @use task/kind_of_flow
 -- @use unit/unit
 

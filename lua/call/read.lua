@@ -8,12 +8,11 @@
 --          "BROKEN id: why"
 -- Flags    no-writes
 --
--- @use store/begin_read
 -- @use store/record
--- @use task/describe
+-- @use store/state: live
+-- @use store/tx: begin_read
+-- @use task/body: describe, payload
 -- @use task/ending
--- @use store/live
--- @use task/payload
 
 local function one(tx, id)
   local task, why = record.get(tx, id)

@@ -14,9 +14,8 @@
 --            more    1: there are entries behind the last of these
 -- Flags    no-writes
 --
--- @use check/whole
--- @use store/begin
--- @use store/read_root
+-- @use check/values: whole
+-- @use store/tx: begin, read_root
 
 -- text returns the events of an entry, and the number of the first of them. For an entry of another writer: "" and nil.
 local function text(entry)

@@ -10,8 +10,8 @@
 --          {now, newest version, version, …}  the list of versions, the oldest first
 -- Flags    no-writes
 --
--- @use check/flow_names
--- @use store/begin_read
+-- @use check/values: flow_names
+-- @use store/tx: begin_read
 local function read_flow(keys, argv)
   local id, version = argv[1] or "", argv[2] or ""
   local field, why

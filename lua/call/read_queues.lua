@@ -7,8 +7,8 @@
 --                  is made meanwhile can be missing
 -- Flags    no-writes
 --
--- @use check/whole
--- @use store/begin_read
+-- @use check/values: whole
+-- @use store/tx: begin_read
 local clocks = {"deadlines", "limits", "delayed", "waits", "workers", "draining", "retained", "broken"}
 
 local function read_queues(keys, argv)

@@ -10,8 +10,8 @@
 --            name  state and about, as describe_worker set them; stop: when it was requested to stop; seq
 -- Flags    no-writes
 --
--- @use check/whole
--- @use store/begin_read
+-- @use check/values: whole
+-- @use store/tx: begin_read
 local function read_workers(keys, argv)
   if not whole(argv[1] or "0") then
     error("argument 1 must be 0, or the cursor of an earlier reply", 0)

@@ -11,12 +11,12 @@
 --          cannot be read raises "BROKEN id: why"
 -- Flags    no-writes
 --
--- @use check/whole
--- @use store/begin_read
+-- @use check/values: whole
 -- @use store/record
--- @use task/describe
+-- @use store/state: live
+-- @use store/tx: begin_read
+-- @use task/body: describe
 -- @use task/ending
--- @use store/live
 
 -- newest_members returns the members of the newest wait in a journal, "" if it has no wait.
 local function newest_members(journal)

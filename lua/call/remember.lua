@@ -3,7 +3,7 @@
 -- ARGV[1]  agent
 -- ARGV[2]  epoch, as fetch returned it
 -- ARGV[3]  worker
--- ARGV[4…] the note to store (agent/read_note.lua)
+-- ARGV[4…] the note to store (agent/note.lua)
 --
 -- Returns  {"OK"}                     the note is stored, by this call or by an earlier copy of it
 --          {"LOST", status}           the agent no longer belongs to this claim
@@ -14,14 +14,11 @@
 -- Ends     the agent, or its attempt, if its time was up
 -- Flags    allow-oom        what has happened must be remembered
 --
--- @use store/answer
--- @use store/begin
--- @use store/read_root
+-- @use agent/note: check_note, read_note, write_note
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/report: running_agent
 -- @use unit/unit
--- @use task/running_agent
--- @use agent/check_note
--- @use agent/read_note
--- @use agent/write_note
 
 local function remember_one(tx, claim, note)
   local task, refusal = running_agent(tx, claim, "remember")

@@ -24,9 +24,8 @@
 -- Flags    allow-oom        a full Redis can be repaired
 --
 -- @use repair/repairs
--- @use store/answer
--- @use store/begin
--- @use store/read_root
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
 -- @use unit/unit
 
 local function repair_all(tx, argv)

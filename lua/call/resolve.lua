@@ -13,17 +13,15 @@
 -- Ends     COMPLETED, FAILED; promises that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use store/answer
--- @use store/begin
--- @use store/read_root
+-- @use check/values: names
 -- @use store/record
--- @use unit/unit
+-- @use store/state: live
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
 -- @use task/body
--- @use task/finish
--- @use store/live
--- @use task/load_task
--- @use task/refuse
+-- @use task/finish: finish, load_task
+-- @use task/plan: refuse
+-- @use unit/unit
 
 local function resolve_one(tx, id, note, verb, call)
   local task, why = load_task(tx, id)

@@ -2,7 +2,7 @@
 --
 -- ARGV[1]  worker
 -- ARGV[2]  call: identifies this report; a repeat gets the first answer
--- ARGV[3]  number of outcomes, up to 500; each as in task/read_outcomes.lua
+-- ARGV[3]  number of outcomes, up to 500; each as in task/report.lua
 -- then     the arguments of fetch from seq on; absent, or n = 0: no tasks are taken, and look is 1000. Outcomes
 --          and tasks taken are at most 600 together. Results, errors and the tasks taken have 4 MiB together, or
 --          it is one task
@@ -18,18 +18,15 @@
 -- Ends     COMPLETED, FAILED, CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use store/begin
--- @use store/read_root
+-- @use check/values: names
+-- @use queue/queue: look_again
 -- @use store/record
+-- @use store/state: owner
 -- @use store/tell
+-- @use store/tx: begin, read_root
+-- @use task/claim: claim, read_ask
+-- @use task/report: read_outcomes, report
 -- @use unit/unit
--- @use queue/look_again
--- @use task/claim
--- @use store/owner
--- @use task/read_ask
--- @use task/read_outcomes
--- @use task/report
 
 local function report_all(tx, outcomes, worker, call)
   local ids, verdicts = {}, {}

@@ -18,19 +18,16 @@
 -- Ends     COMPLETED; and tasks that it reads whose time was up
 -- Flags    allow-oom        an agent waits for the signal
 --
--- @use store/refused
--- @use check/names
--- @use store/answer
--- @use store/begin
--- @use store/read_root
--- @use store/reason
--- @use unit/unit
+-- @use check/values: names
+-- @use store/state: live
+-- @use store/tell: answer
+-- @use store/try: reason, refused
+-- @use store/tx: begin, read_root
 -- @use task/body
--- @use task/finish
--- @use store/live
--- @use task/load_task
--- @use task/refuse
+-- @use task/finish: finish, load_task
+-- @use task/plan: refuse
 -- @use task/signal_task
+-- @use unit/unit
 
 -- unfit reports whether the agent waits for JSON and the payload is not JSON.
 local function unfit(task, note)

@@ -8,12 +8,11 @@
 --          {"MISSING"}    there is no such worker
 -- Flags    allow-oom        a worker must stop on a full Redis too
 --
--- @use check/names
--- @use store/answer
--- @use store/begin
+-- @use check/values: names
 -- @use store/later
--- @use store/publish
--- @use store/read_root
+-- @use store/messages: publish
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
 -- @use unit/unit
 
 local function ask(tx, worker)

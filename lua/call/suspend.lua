@@ -7,21 +7,21 @@
 -- ARGV[4]  call: a repeat of this call has the same
 -- ARGV[5]  how many fields the wait has; then name and value of each:
 --            entry       its number in the journal; required, as is digest
---            mode, need  agent/thresholds.lua; mode is all if absent or empty
+--            mode, need  agent/rules.lua; mode is all if absent or empty
 --            digest      one word. It must be the same when the agent comes to this wait again
 --            label       a description of the wait for people, one line
 --            why         why the agent waits, in its own words; up to 1024 bytes
---            limit_ms    how long the wait can take, or "computed" (agent/wait_limit.lua)
+--            limit_ms    how long the wait can take, or "computed" (agent/suspend.lua)
 --            from        start of this limit: registered (default), first: the first end, or an instant in ms
 --            on_timeout  proceed_with_available or fail, for the event
 --            on_pending  of members that have not ended at the limit: cancel (default) or keep
 --            on_losers   of members that the wait no longer needs: keep (default) or cancel
---            mask        five letters (agent/counts_as.lua), "obbbb" if absent
+--            mask        five letters (agent/rules.lua), "obbbb" if absent
 --            most        how many members the wait can have, 10000 if absent
 --            part, of    this is part 1…n of n of its members; 1 of 1 if absent
 -- then     how many members; for each its id, ms of patience or "", mask or ""
--- then     the note to store (agent/read_note.lua)
--- then     children to make (task/read_tasks.lua)
+-- then     the note to store (agent/note.lua)
+-- then     children to make (task/enqueue.lua)
 --
 -- All parts but the last only add members: the agent continues to run. The same id twice is one member.
 --
@@ -40,14 +40,11 @@
 -- Ends     tasks that it reads, if their time was up
 -- Flags
 --
--- @use store/answer
--- @use store/begin
--- @use store/own
--- @use store/read_root
+-- @use agent/suspend: suspend_agent
+-- @use agent/suspension: check_wait, read_suspension
+-- @use store/tell: answer
+-- @use store/tx: begin, own, read_root
 -- @use unit/unit
--- @use agent/check_wait
--- @use agent/read_suspension
--- @use agent/suspend_agent
 
 -- wake cancels the members that the wait does not need. It had fired before it began.
 local function wake(tx, id)

@@ -14,22 +14,13 @@
 -- Ends     FAILED, CANCELLED; timers: COMPLETED
 -- Flags    allow-oom        a full Redis must still drain
 --
--- @use check/names
--- @use check/whole
--- @use store/begin
--- @use store/read_root
+-- @use check/values: names, whole
 -- @use store/tell
--- @use unit/unit
+-- @use store/tx: begin, read_root
+-- @use sweep/clocks: sweep_delayed, sweep_draining, sweep_forget, sweep_limits, sweep_retained, sweep_throttled, sweep_waits, sweep_workers
 -- @use sweep/look
--- @use sweep/sweep_delayed
--- @use sweep/sweep_draining
--- @use sweep/sweep_forget
--- @use sweep/sweep_limits
--- @use sweep/sweep_retained
--- @use sweep/sweep_throttled
--- @use sweep/sweep_waits
--- @use sweep/sweep_workers
 -- @use sweep/turn
+-- @use unit/unit
 
 -- go_on_counting makes commit continue the count of running tasks.
 local function go_on_counting(tx)

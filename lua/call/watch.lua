@@ -9,15 +9,12 @@
 -- Ends     tasks among them that must end: timers COMPLETED, FAILED if their time was up, else CANCELLED
 -- Flags    allow-oom        a client must learn of the end on a full Redis too
 --
--- @use store/answer
--- @use store/begin
--- @use store/read_root
 -- @use store/record
+-- @use store/state: final, live, nearest
+-- @use store/tell: answer
+-- @use store/tx: begin, read_root
+-- @use task/finish: load_task
 -- @use unit/unit
--- @use task/final
--- @use store/live
--- @use task/load_task
--- @use task/nearest
 
 local function look(tx, id)
   local task, why = load_task(tx, id)

@@ -1,8 +1,12 @@
--- fields checks each field of a task by itself. It returns the field that is wrong and why, or nil. No field is
--- required. The value "none" of a time means that the kind's default does not apply.
+-- Checks of the fields of a task and of a kind's defaults.
 --
--- @use check/spans
--- @use check/whole
+-- @use check/values: whole
+
+-- spans are the times that a kind can have a default of. A task can have "none" in their place: then it has no value,
+-- and no default applies.
+local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "retention_ms",
+  "backoff_ms", "backoff_max_ms"}
+
 local least = {
   priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0, queue_timeout_ms = 1,
   attempt_timeout_ms = 1, default_timeout_ms = 1, budget_percent = 1, cancel_grace_ms = 1, timeout_grace_ms = 1, retention_ms = 0,
@@ -70,11 +74,89 @@ local function fault(name, value)
   end
 end
 
+-- fields checks each field of a task by itself. It returns the field that is wrong and why, or nil. No field is
+-- required. The value "none" of a time means that the kind's default does not apply.
 local function fields(given)
   for name, value in pairs(given) do
     local field, why = fault(name, value)
     if field then
       return field, why
     end
+  end
+end
+
+local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff",
+  "backoff_ms", "backoff_max_ms", "jitter", "on_timeout", "retry_expression", "priority"}
+
+local function role(f)
+  for _, name in ipairs(unfit_for_roles) do
+    if f[name] and f[name] ~= "none" then
+      return name, "cannot be set for a " .. f.role .. ": no worker runs it"
+    end
+  end
+  local start = f.delay_ms or f.available_at
+  if f.role == "timer" and not start then
+    return "available_at", "is required for a timer: give a start time or a delay"
+  elseif f.role == "promise" and start then
+    return "available_at", "cannot be set for a promise: it can be settled at any time"
+  end
+end
+
+-- pairs_of_fields returns a field of a task that does not fit with another field, and why; nil if all fit.
+--
+--   defaults  of the task's kind
+local function pairs_of_fields(f, defaults)
+  if f.timeout_ms and f.deadline_at then
+    return "deadline_at", "cannot be given together with a timeout"
+  elseif f.delay_ms and f.available_at then
+    return "available_at", "cannot be given together with a delay"
+  elseif f.idempotency_scope and not f.idempotency_key then
+    return "idempotency_scope", "needs an idempotency_key"
+  elseif f.idempotency_window_ms and f.idempotency_scope ~= "window" then
+    return "idempotency_window_ms", "needs idempotency_scope window"
+  elseif f.idempotency_scope == "window" and not f.idempotency_window_ms then
+    return "idempotency_window_ms", "is required for idempotency_scope window"
+  end
+  local retries = tonumber(f.max_retries or defaults.max_retries or 0)
+  if retries < 1 and f.retry_expression then
+    return "retry_expression", "needs max_retries of at least 1"
+  elseif retries < 1 and f.on_timeout == "retry" then
+    return "on_timeout", "is retry, which needs max_retries of at least 1"
+  elseif f.role then
+    return role(f)
+  end
+end
+
+-- kind_defaults checks the defaults of a kind (call/define.lua).
+local kind_defaults = {}
+
+local allowed = {
+  timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true,
+  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
+  retry_expression = true, retention_ms = true, on_deadline = true, hook_success = true, hook_failure = true, hook_timeout = true,
+  hook_cancel = true,
+}
+
+-- one returns what is wrong with one default, or nil.
+function kind_defaults.one(name, value, seen)
+  if not allowed[name] then
+    return "is not a default of a kind"
+  elseif value == "none" then
+    return "cannot be none: leave it out"
+  elseif seen[name] then
+    return "is given twice"
+  elseif string.sub(name, -3) == "_ms" and (tonumber(value) or 0) > 4503599627370496 then
+    return "must be a whole number of up to 2^52"
+  end
+end
+
+-- together checks defaults against each other. Each of them is valid by itself. It returns the field and why, or nil.
+function kind_defaults.together(given)
+  if given.retry_expression and tonumber(given.max_retries or 0) < 1 then
+    return "retry_expression", "needs max_retries of at least 1"
+  elseif given.on_timeout == "retry" and tonumber(given.max_retries or 0) < 1 then
+    return "on_timeout", "is retry, which needs max_retries of at least 1"
+  elseif given.warn_percent and not given.timeout_ms then
+    return "warn_percent", "needs a timeout_ms"
   end
 end

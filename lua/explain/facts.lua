@@ -1,17 +1,64 @@
--- facts collects the facts about a live task (call/explain.lua lists them).
+-- Where a live task is, and why.
 --
---   about, queue  lists to which it adds names and values
---
--- @use explain/ask
--- @use explain/lacks
--- @use explain/put
--- @use explain/put_fields
--- @use explain/scored
--- @use task/ancestor_end
--- @use task/is_attempt_limit
+-- @use explain/read: ask, put, put_fields, scored
+-- @use store/record
+-- @use store/state: is_attempt_limit, live, nearest
+-- @use store/try: reason
+-- @use task/ending: ancestor_end, ending
 
--- late returns the lags in an entry of the stream, and how many events it has.
-local function late(text)
+-- decided returns how a task ends if its time is up; or nil and why that cannot be decided.
+local function decided(tx, task)
+  local ok, over = pcall(ending, tx, task)
+  if ok then
+    return over
+  end
+  return nil, reason(over)
+end
+
+-- late reports whether a clock lacks a task, or has it later than instant. It is false if instant is nil.
+local function late(clock, id, instant)
+  local score = tonumber(ask("ZSCORE", clock, id) or nil)
+  return instant and not (score and score <= tonumber(instant))
+end
+
+local function waits_in_vain(key, task)
+  local f = ask("HMGET", key.wait .. task.id, "state", "wait_deadline_at", "losers") or {}
+  local first = ask("ZRANGE", key.patience .. task.id, 0, 0, "WITHSCORES") or {}
+  local ends, patience = tonumber(f[2] or nil), tonumber(first[2] or nil)
+  if patience and not (ends and ends <= patience) then
+    ends = patience
+  end
+  return f[1] == "open" and late(key.waits, task.id, ends) or f[1] == "fired" and late(key.waits, task.id, math.huge)
+end
+
+-- lacks names the indexes in which a live task is missing, or has too late an instant. What its record says then
+-- happens only when a call reads the task. It returns nil if no index lacks it. The line is not checked here: the
+-- place of the task in it shows whether it is there.
+--
+--   deadlines, limits, delayed  the clocks of its own instants    owner    that of the deadline of its owner
+--   claims                      its worker does not hold it       lease    its worker has no lease
+--   waits                       the clock of its wait
+local function lacks(tx, task)
+  local key, id, names = tx.key, task.id, {}
+  local function note(name, missing)
+    names[#names + 1] = missing and name or nil
+  end
+  note("deadlines", late(key.deadlines, id, task.deadline_at))
+  note("limits", late(key.limits, id, nearest(task)))
+  note("delayed", task.status == "PENDING" and late(key.delayed, id, task.available_at))
+  local above = task["until"] and task.until_of and record.get(tx, task.until_of)
+  note("owner", above and live(above) and late(key.deadlines, above.id, above.deadline_at))
+  if task.status == "RUNNING" and task.worker then
+    note("claims", not ask("ZSCORE", key.claims .. task.worker, id))
+    note("lease", not ask("ZSCORE", key.workers, task.worker))
+  elseif task.status == "WAITING" then
+    note("waits", waits_in_vain(key, task))
+  end
+  return names[1] and table.concat(names, " ") or nil
+end
+
+-- lags_in returns the lags in an entry of the stream, and how many events it has.
+local function lags_in(text)
   local found, n = {}, 0
   for line in string.gmatch(text, "[^\n]+") do
     found[#found + 1] = string.match(line, " lag_ms=(%d+)")
@@ -28,7 +75,7 @@ local function lags(tx)
     local entries = ask("XREVRANGE", tx.key.events, before, "-", "COUNT", 10) or {}
     for _, entry in ipairs(entries) do
       local values = entry[2]
-      local some, n = late(values[5] == "events" and values[6] or "")
+      local some, n = lags_in(values[5] == "events" and values[6] or "")
       for i = #some, 1, -1 do
         found[#found + 1] = some[i]
       end
@@ -41,6 +88,9 @@ local function lags(tx)
   return found[1] and table.concat(found, " ")
 end
 
+-- facts collects the facts about a live task (call/explain.lua lists them).
+--
+--   about, queue  lists to which it adds names and values
 local function facts(tx, task, about, queue)
   local key = tx.key
   local ended, ancestor = ancestor_end(tx, task.id)
@@ -60,5 +110,85 @@ local function facts(tx, task, about, queue)
     put(about, "ahead", ask("ZRANK", key.ready .. task.queue, task.id))
     put(about, "lined", ask("ZCARD", key.ready .. task.queue))
     put_fields(queue, key.queue .. task.queue, {"paused", "running", "max_running", "rate", "per_ms", "burst", "full_at"})
+  end
+end
+
+local told = {"state", "entry", "mode", "label", "why", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
+  "wait_deadline_at", "limit_ms", "since", "reason"}
+local of_member = {"deadline_at", "until", "limit_at", "available_at", "role", "grace_at", "cancel_grace_ms", "status"}
+local instants = {"deadline_at", "until", "limit_at", "grace_at", "available_at"}
+
+-- due reports whether one of a member's instants has come, so that its end can be decided.
+local function due(tx, task)
+  for _, name in ipairs(instants) do
+    if task[name] and (tonumber(task[name]) or tx.at) <= tx.at then
+      return true
+    end
+  end
+end
+
+local function tell_member(tx, member, id)
+  local broken = scored(tx.key.broken, id)
+  local task, why = record.get(tx, id)
+  if not task then
+    put(member, "broken", broken or why)
+    return
+  end
+  put(member, "broken", broken)
+  for _, name in ipairs(of_member) do
+    put(member, name, task[name])
+  end
+  put(member, "lacks", live(task) and lacks(tx, task))
+  if live(task) and due(tx, task) then
+    local over
+    over, why = decided(tx, task)
+    put(member, "over_at", over and string.format("%d", over.completed_at))
+    put(member, "broken", not broken and why)
+  end
+end
+
+-- pending returns the names and places of the next members, and how many have not ended.
+local function pending(tx, id, page)
+  local key, from = tx.key.pending .. id, page.from
+  return ask("ZRANGEBYSCORE", key, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, page.most) or {}, ask("ZCARD", key)
+end
+
+-- children returns the names and places of the next children, and how many have not ended: each other one is among those
+-- that the agent was given, or still in its list (wait/ends.lua).
+local function children(tx, id, page)
+  local some, agent, first = {}, record.get(tx, id), page.from == "" and 0 or tonumber(page.from) + 1
+  for i, child in ipairs(ask("LRANGE", tx.key.children .. id, first, first + page.most - 1) or {}) do
+    some[2 * i - 1], some[2 * i] = string.sub(child, #id + 2), first + i - 1
+  end
+  local open = tonumber(agent.children or 0) - tonumber(agent.collects or 0) - (ask("LLEN", tx.key.ends .. id) or 0)
+  return some, string.format("%d", math.max(open, 0))
+end
+
+-- tell_wait adds the wait of an agent, and the next members that have not ended. A wait of the mode collect is for all
+-- children: then the members are the next children, ended or not, and pending is how many have not ended.
+--
+--   wait     the list to which it adds names and values   answers  the list to which it adds a list for each member
+--   page     from: the place behind which it continues, "" for the first; most: how many members
+local function tell_wait(tx, id, page, wait, answers)
+  local key = tx.key
+  local collects = put_fields(wait, key.wait .. id, told).mode == "collect"
+  if page.from == "" then
+    put_fields(wait, key.wait .. id, {"members"})
+  end
+  local some, left = (collects and children or pending)(tx, id, page)
+  put(wait, "pending", left)
+  local own, ids = {"mask"}, {}
+  for i = 1, #some, 2 do
+    own[#own + 1], ids[#ids + 1] = "mask " .. some[i], id .. "." .. some[i]
+  end
+  local masks = ask("HMGET", key.wait .. id, unpack(own)) or {}
+  record.load(tx, ids)
+  for i = 1, #some, 2 do
+    local name = some[i]
+    local member = {"place", string.format("%d", tonumber(some[i + 1])), "name", name}
+    put(member, "mask", masks[(i + 3) / 2] or masks[1])
+    put(member, "patience", scored(key.patience .. id, name))
+    tell_member(tx, member, id .. "." .. name)
+    answers[#answers + 1] = member
   end
 end

@@ -7,12 +7,11 @@
 --          partitions is 0 if the namespace was not opened. roots is a list
 -- Flags    no-writes
 --
+-- @use named/facade
+-- @use named/options: options, root_of
+-- @use named/reply
 -- @use store/now
 -- @use store/versions
--- @use named/facade
--- @use named/options
--- @use named/reply
--- @use named/root_of
 local function about(keys, argv)
   options.read(argv, 1, {})
   local records = {}

@@ -13,15 +13,8 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/cancel
--- @use named/call_of
--- @use named/first
--- @use named/id_of
--- @use named/options
--- @use named/plain
--- @use named/reject
--- @use named/reply
--- @use named/root_of
--- @use named/settled
+-- @use named/options: call_of, first, id_of, options, reject, root_of
+-- @use named/reply: plain, reply, settled
 local known = {reason = true, owner = true, call = true}
 
 local function cancel_named(keys, argv)

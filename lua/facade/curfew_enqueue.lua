@@ -2,17 +2,14 @@
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  kind
--- ARGV[2…] names and values (named/read_task.lua); a duration is 30s, or 30000 with _ms behind its name
+-- ARGV[2…] names and values (named/task.lua); a duration is 30s, or 30000 with _ms behind its name
 --
 -- Returns the id of the task: the new one, or the one that its idempotency key belongs to
 -- Flags
 --
--- @use named/options
--- @use named/read_task
--- @use named/reject
+-- @use named/options: options, reject, root_of
 -- @use named/reply
--- @use named/root_of
--- @use named/store_tasks
+-- @use named/task: read_task, store_tasks
 local function enqueue(keys, argv)
   local root = root_of(keys)
   if not argv[1] then

@@ -8,13 +8,10 @@
 --          task that existed before
 -- Flags
 --
--- @use named/options
--- @use named/read_json
--- @use named/read_task
--- @use named/reject
+-- @use named/json: read_json
+-- @use named/options: options, reject, root_of
 -- @use named/reply
--- @use named/root_of
--- @use named/store_tasks
+-- @use named/task: read_task, store_tasks
 local raw = {payload = true, headers = true}
 
 local function read(objects)

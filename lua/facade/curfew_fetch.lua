@@ -20,16 +20,11 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/fetch
--- @use store/keys
--- @use store/parse
--- @use named/count_of
--- @use named/options
--- @use named/plain
+-- @use named/options: count_of, options, root_of, span_of, worker_of
 -- @use named/queues_of
--- @use named/reply
--- @use named/root_of
--- @use named/span_of
--- @use named/worker_of
+-- @use named/reply: plain, reply
+-- @use store/keys
+-- @use store/record: parse
 local known = {slots = true, queues = true, lease = true, lease_ms = true, seq = true}
 
 local function add(words, name, value)

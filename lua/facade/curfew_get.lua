@@ -8,12 +8,8 @@
 -- Flags    no-writes
 --
 -- @use call/read
--- @use named/first
--- @use named/id_of
--- @use named/options
--- @use named/reject
+-- @use named/options: first, id_of, options, reject, root_of
 -- @use named/reply
--- @use named/root_of
 local function get(keys, argv)
   local root = root_of(keys)
   local id = id_of(first(argv, "the id"), root)

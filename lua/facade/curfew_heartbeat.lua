@@ -16,17 +16,9 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/heartbeat
--- @use check/whole
--- @use named/clip
--- @use named/count_of
--- @use named/id_of
--- @use named/options
--- @use named/plain
--- @use named/reject
--- @use named/reply
--- @use named/root_of
--- @use named/span_of
--- @use named/worker_of
+-- @use check/values: whole
+-- @use named/options: clip, count_of, id_of, options, reject, root_of, span_of, worker_of
+-- @use named/reply: plain, reply
 local known = {claims = true, lease = true, lease_ms = true, known = true, progress = true}
 
 local function heartbeat_named(keys, argv)

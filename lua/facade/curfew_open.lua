@@ -11,13 +11,10 @@
 -- Flags    allow-oom        opening must work on a full Redis
 --
 -- @use call/open
--- @use store/supported
--- @use store/versions
--- @use named/count_of
--- @use named/options
--- @use named/reject
+-- @use named/options: count_of, options, reject, root_of
 -- @use named/reply
--- @use named/root_of
+-- @use store/tx: supported
+-- @use store/versions
 local known = {partitions = true, events = true, event_mib = true, figures = true}
 
 local function open_partition(keys, argv)

@@ -12,15 +12,8 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/resolve
--- @use named/call_of
--- @use named/first
--- @use named/id_of
--- @use named/options
--- @use named/plain
--- @use named/reject
--- @use named/reply
--- @use named/root_of
--- @use named/settled
+-- @use named/options: call_of, first, id_of, options, reject, root_of
+-- @use named/reply: plain, reply, settled
 local known = {result = true, error = true, call = true}
 
 local function resolve_named(keys, argv)

@@ -13,14 +13,9 @@
 --
 -- @use call/read
 -- @use call/watch
+-- @use named/options: first, id_of, options, reject, root_of
+-- @use named/reply: plain, reply
 -- @use store/keys
--- @use named/first
--- @use named/id_of
--- @use named/options
--- @use named/plain
--- @use named/reject
--- @use named/reply
--- @use named/root_of
 local wanted = {completed_at = true, result = true, error = true, reason = true, code = true, timeout_type = true}
 
 local function result(given, argv)

@@ -20,17 +20,10 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/settle
--- @use check/whole
--- @use named/clip
--- @use named/id_of
--- @use named/options
+-- @use check/values: whole
+-- @use named/options: clip, id_of, options, reject, root_of, word_of, worker_of
 -- @use named/outcome_of
--- @use named/plain
--- @use named/reject
--- @use named/reply
--- @use named/root_of
--- @use named/word_of
--- @use named/worker_of
+-- @use named/reply: plain, reply
 local known = {result = true, error = true, release = true, retry = true, class = true, delay = true, delay_ms = true, code = true,
   verdict = true, call = true}
 

@@ -12,15 +12,8 @@
 -- Flags    allow-oom        an agent waits for it
 --
 -- @use call/signal
--- @use named/call_of
--- @use named/first
--- @use named/id_of
--- @use named/options
--- @use named/plain
--- @use named/reject
--- @use named/reply
--- @use named/root_of
--- @use named/settled
+-- @use named/options: call_of, first, id_of, options, reject, root_of
+-- @use named/reply: plain, reply, settled
 local known = {payload = true, call = true}
 
 local function signal_named(keys, argv)

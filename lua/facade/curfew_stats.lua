@@ -8,10 +8,8 @@
 -- Flags    no-writes
 --
 -- @use call/read_queues
--- @use named/count_of
--- @use named/options
+-- @use named/options: count_of, options, root_of
 -- @use named/reply
--- @use named/root_of
 local function stats(keys, argv)
   root_of(keys)
   local page = count_of(options.read(argv, 1, {page = true}), "page", "0", 0)

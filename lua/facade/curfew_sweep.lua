@@ -12,13 +12,8 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/sweep
--- @use named/count_of
--- @use named/options
--- @use named/plain
--- @use named/reply
--- @use named/root_of
--- @use named/span_of
--- @use named/worker_of
+-- @use named/options: count_of, options, root_of, span_of, worker_of
+-- @use named/reply: plain, reply
 local known = {batch = true, fallback = true, fallback_ms = true}
 
 local function sweep_named(keys, argv)

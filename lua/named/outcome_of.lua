@@ -1,11 +1,9 @@
 -- outcome_of reads the outcome of an attempt from the options of curfew_settle: result, error or release, and their
 -- details.
 --
--- Returns the words of task/read_outcomes.lua, from the verb on
+-- Returns the words of task/report.lua, from the verb on
 --
--- @use named/clip
--- @use named/reject
--- @use named/span_of
+-- @use named/options: clip, reject, span_of
 local verbs = {result = "complete", error = "fail", release = "release"}
 local only_with = {retry = {error = true}, class = {error = true, release = true}, code = {error = true}, verdict = {error = true},
   delay = {error = true, release = true}, delay_ms = {error = true, release = true}}

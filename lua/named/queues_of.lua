@@ -3,10 +3,8 @@
 --
 -- Returns queue, quota, …: the quota is the number of slots if none is given
 --
--- @use check/names
--- @use check/whole
--- @use named/clip
--- @use named/reject
+-- @use check/values: names, whole
+-- @use named/options: clip, reject
 local function queues_of(text, slots)
   local words = {}
   if #text > 65536 then

@@ -1,12 +1,19 @@
--- reply runs a function of the façade. An error that it raises becomes an error reply: "CURFEW WORD sentence" if the
--- function rejects its arguments; NOPERM if the user lacks a right. Other errors of Redis are not changed.
+-- Replies of the functions for other languages.
 --
--- @use store/reason
--- @use store/refused
+-- @use named/options: reject
+-- @use store/try: reason, refused
+
+-- plain returns the reply of a call without what it has to report (store/tell.lua): callers of the façade write no log
+-- of other tasks.
+local function plain(reply)
+  return reply[1] == "told" and reply[3] or reply
+end
 
 -- words maps a piece of the text of a call's error to the word of the reply.
 local words = {{" is not a namespace: ", "NAMESPACE"}, {"^NEWER ", "NAMESPACE"}, {"^OLDER ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
 
+-- reply runs a function of the façade. An error that it raises becomes an error reply: "CURFEW WORD sentence" if the
+-- function rejects its arguments; NOPERM if the user lacks a right. Other errors of Redis are not changed.
 local function reply(run, keys, argv)
   local ok, answer = pcall(run, keys, argv)
   if ok then
@@ -27,4 +34,27 @@ local function reply(run, keys, argv)
     return answer
   end
   return redis.error_reply(string.find(text, "^%u+ ") and text or "ERR " .. text)
+end
+
+-- settled returns the reply of a function that ends a task from outside.
+--
+--   answer  {"OK", status} or {"ALREADY", status, note} or a refusal
+local function settled(id, answer)
+  local word = answer[1]
+  if word == "MISSING" then
+    reject("MISSING", "there is no task " .. id)
+  elseif word == "BROKEN" then
+    reject("BROKEN", id .. ": " .. answer[2])
+  elseif word == "INVALID" then
+    reject("INVALID", answer[2] .. " " .. answer[3])
+  elseif word == "OWNER" then
+    reject("OWNER", "the agent " .. answer[2] .. (answer[3] == "" and " does not exist" or " has ended: it is " .. answer[3]))
+  elseif word == "TAKEN" then
+    reject("TAKEN", "the id " .. answer[2] .. " belongs to another task")
+  end
+  local words = {"id", id, "status", answer[2], "changed", word == "ALREADY" and "0" or "1"}
+  if word == "ALREADY" then
+    words[7], words[8] = answer[2] == "COMPLETED" and "result" or "error", answer[3]
+  end
+  return words
 end

@@ -6,23 +6,17 @@
 --
 -- Returns what it does, or nil and why it can do nothing
 --
--- @use agent/nearest_patience
--- @use check/digits
--- @use queue/place
--- @use repair/mend
--- @use repair/repair_worker
+-- @use agent/count: nearest_patience
+-- @use check/values: digits
+-- @use queue/queue: place
+-- @use repair/mend: mend, repair_worker
 -- @use store/index
 -- @use store/later
--- @use store/live
--- @use store/owner_state
--- @use store/record
--- @use task/drained
--- @use task/idempotency
--- @use task/left_behind
--- @use task/nearest
--- @use task/payload
--- @use task/retention
--- @use wait/read_wait
+-- @use store/record: owner_state, record
+-- @use store/state: live, nearest, retention
+-- @use task/body: payload
+-- @use task/identity: drained, idempotency, left_behind
+-- @use wait/wait: read_wait
 
 -- repair_watch puts an agent on the clock of waits at the next instant of its wait, and removes any other task. An agent
 -- whose wait has fired is due at once: the sweep wakes it.

@@ -1,17 +1,15 @@
 -- repairs has a function for each thing that can be repaired (call/repair.lua lists them). Each takes s, what belongs to the
 -- whole call, the subject, and where; and returns what it does, or nil and why it can do nothing.
 --
--- @use check/digits
--- @use queue/controlled
--- @use repair/mend
--- @use repair/repair_queue
+-- @use check/values: digits
+-- @use queue/controls: controlled
+-- @use repair/mend: mend, repair_queue, repair_worker
 -- @use repair/repair_task
--- @use repair/repair_worker
 -- @use store/later
--- @use store/live
 -- @use store/record
--- @use task/idempotency
--- @use task/return_claim
+-- @use store/state: live
+-- @use task/claim: return_claim
+-- @use task/identity: idempotency
 -- @use wait/ends
 
 -- repair_waiting sets counters of the waiting agents of a queue, as the caller has counted them, if nothing has happened to

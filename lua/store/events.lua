@@ -1,3 +1,21 @@
+-- The events of a unit of work.
+--
+-- @use store/try
+-- @use store/tx: own
+
+local function code(byte)
+  return string.format("%%%02X", string.byte(byte))
+end
+
+-- escape writes a text as one word of a line: a space, a % and each control character become % and two
+-- hexadecimal digits.
+local function escape(text)
+  if string.find(text, "[%c %%]") then
+    text = string.gsub(text, "[%c %%]", code)
+  end
+  return text
+end
+
 -- events writes the events of a unit of work as one entry of the stream, or as several of about 64 KiB. An entry has
 -- the number of its first event, so that a reader can see how many it has missed, and the instant of all its events:
 --
@@ -5,8 +23,6 @@
 --
 -- The root counts events and their bytes. At each MiB it stores the id of the entry that begins there (a mark). The
 -- marks say where to trim the stream: entries differ in size, so a bound on their number would not bound its memory.
---
--- @use store/try
 local events = {}
 
 -- most is about how many bytes an entry has. mark is how many bytes lie between two marks. overhead is what an entry
@@ -66,4 +82,33 @@ function events.note(tx, fields)
       fields[n + 5], fields[n + 6] = "event_marks", root.event_marks
     end
   end
+end
+
+-- emit records the event of a transition. No other file does, so each transition has one event. The events of a unit
+-- of work become one entry of the stream, with one line for each event (store/events.lua):
+--
+--   kind task_id task_kind queue created_at started_at epoch attempt worker name=value …
+--
+-- Every event of a node of a flow's run ends with the words definition, version and node.
+--
+-- "-" means an absent word. In a value, a space, a % and each control character are written as % and two
+-- hexadecimal digits.
+--
+--   level  "terminal" for the end of a task, "all" for everything else. The namespace sets which events are
+--          recorded: all, terminal (default) or none
+--   more   "name=value name=value": fields of this kind of event; free text is escaped (store/events.lua)
+--
+-- The line is made in one expression, since Redis hashes each byte of each intermediate string in Lua.
+local function emit(tx, level, kind, task, more)
+  local wanted = tx.root.level
+  if wanted == "none" or level == "all" and wanted ~= "all" then
+    return
+  end
+  if task.node then
+    more = (more and more .. " " or "") .. string.gsub(task.node, "^(%S+) (%S+) (%S+)$", "definition=%1 version=%2 node=%3")
+  end
+  local events = own(tx, "events")
+  events[#events + 1] = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..
+    (task.created_at or "-") .. " " .. (task.started_at or "-") .. " " .. (task.epoch or "0") .. " " ..
+    (task.retries and string.format("%d", task.retries + 1) or "1") .. " " .. (task.worker or "-") .. (more and " " or "") .. (more or "")
 end

@@ -1,29 +1,246 @@
--- figures counts, by kind and queue, how many tasks were created, how they ended and how long they took, since the
--- namespace was opened. The commit that makes it true also writes the counts in Redis. So each event counts once, and
--- all readers get the same figures.
+-- Counters and histograms, by kind and queue, since the namespace was made.
 --
--- A kind has a hash. The name of a field is the name of a queue, a figure, and what is counted:
+-- @use store/state: policy
+-- @use store/try
+-- @use store/tx: own
+
+-- buckets are the histograms of store/figures.lua. A value is counted in one bucket: the first whose bound is not
+-- below the value, or "more" if the value is above all bounds. A bucket does not include the values of the buckets
+-- below it. Programs read the bounds from the names of the fields, and add up the counts of several partitions. So a
+-- later version can add a bound and must not remove one. inspect/figures.go has the same table; a test compares them.
 --
---   <queue> enqueued <source> <when>                client, agent (a child), hook or retry; now or later (task/draft.lua)
---   <queue> ended <status>                          ends: of COMPLETED
---   <queue> ended <status> <reason>                 of FAILED and CANCELLED
---   <queue> ended <status> timeout <timeout_type> <policy>   of timeouts; versions before did not write the policy
---   <queue> retried timeout                         attempts that took too long and were followed by another one
---   <queue> wait timeout <policy>                   waits of agents that reached their limit; fail or proceed_with_available
---   <queue> late                                    outcomes that came after the task had timed out
---   <queue> <histogram> <bound>                     values in the bucket of this bound (store/buckets.lua)
---   <queue> <histogram> more                        values above the last bound
---   <queue> <histogram> sum                         the sum of all values
---   - node <name> ended <status> …                  the same of a node of a flow, in the hash of its runs, for all queues
---   - node <name> retried timeout                   and of its attempts; nodes beyond a bound share the name "-"
---   about                                           what the hash is, in words
+--   duration               ms from started_at to completed_at
+--   timed                  the same, of tasks that timed out
+--   waiting                ms from the instant at which the task could be fetched to started_at
+--   lag <timeout_type>     ms from the instant of a timeout (completed_at, if it ended a task) until it was written; of attempts
+--                          also if another attempt followed, and of waits (synchronization)
+--   woken <mode> <reason>  ms from the instant that decided the wait of an agent until the agent was in line
+--   share                  thousandths of the time from created_at to deadline_at, rounded up, that had passed at completed_at
+local buckets = {}
+
+-- From 1 ms to a day. From 1 s on the bounds are round times, such as 30 s and 5 min.
+local times = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 30000, 60000, 120000, 300000, 600000, 1800000,
+  3600000, 7200000, 21600000, 43200000, 86400000}
+
+local lags = {1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 300, 500, 1000, 2000, 5000, 10000, 30000, 60000}
+
+local histograms = {
+  duration = {bounds = times},
+  timed = {bounds = times},
+  waiting = {bounds = times},
+  lag = {bounds = lags},
+  woken = {bounds = lags},
+  share = {bounds = {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}},
+}
+
+-- name makes the names of the fields once, as they follow the name of a queue. (ipairs does not exist while a library
+-- is being loaded.) places caches the buckets of values up to 1,000.
+local function name(histogram, what)
+  histogram.places, histogram.ends, histogram.fields, histogram.sum = {}, {}, {}, " " .. what .. " sum"
+  for i = 1, #histogram.bounds + 1 do
+    histogram.ends[i] = " " .. (histogram.bounds[i] or "more")
+    histogram.fields[i] = " " .. what .. histogram.ends[i]
+  end
+end
+
+name(histograms.duration, "duration")
+name(histograms.timed, "timed")
+name(histograms.waiting, "waiting")
+name(histograms.lag, "lag")
+name(histograms.woken, "woken")
+name(histograms.share, "share")
+
+local function bucket_of(histogram, value)
+  local bounds, at = histogram.bounds, 1
+  while value > (bounds[at] or value) do
+    at = at + 1
+  end
+  if value <= 1000 then
+    histogram.places[value] = at
+  end
+  return at
+end
+
+-- add counts a value n times, in a table of what is to be added to each field. A value below 0 counts as 0.
 --
--- A namespace that was opened without figures counts nothing.
+--   of  the words between the name of the histogram and the bound, or nil
+function buckets.add(counts, what, value, n, of)
+  value = value > 0 and value or 0
+  local histogram = histograms[what]
+  local place = histogram.places[value] or bucket_of(histogram, value)
+  local field, sum = histogram.fields[place], histogram.sum
+  if of then
+    local start = " " .. what .. " " .. of
+    field, sum = start .. histogram.ends[place], start .. " sum"
+  end
+  counts[field], counts[sum] = (counts[field] or 0) + n, (counts[sum] or 0) + n * value
+end
+
+local most_fields = 10000
+
+-- node_field returns the field that counts what a new field would count. A hash with 10,000 fields gets no field for
+-- another node of a flow: those nodes share the name "-". All other fields are as they were given.
+local function node_field(tx, key, field)
+  local what = string.match(field, "^- node %S+ (.+)$")
+  if what and (try(tx, "HLEN", key) or most_fields) >= most_fields then
+    return "- node - " .. what
+  end
+  return field
+end
+
+local most_kinds = 1000
+
+-- about is a field of each hash that says what the hash is. Because it is longer than 64 bytes, Redis stores the hash
+-- as a hash table. In a listpack it would search up to 512 fields one after the other.
+local about = "How the tasks of this kind ended and how long they took, by queue: see docs/reference/keys.md, Figures"
+
+-- home returns the key of the hash that counts a kind and queue whose fields are not in the hash of the kind yet.
+local function home(tx, kind)
+  if try(tx, "SISMEMBER", tx.key.kinds, kind) ~= 1 then
+    if (try(tx, "SCARD", tx.key.kinds) or most_kinds) >= most_kinds then
+      kind = "-"
+    end
+    if try(tx, "SADD", tx.key.kinds, kind) == 1 then
+      try(tx, "HSET", tx.key.figures .. kind, "about", about)
+    end
+  end
+  return tx.key.figures .. kind
+end
+
+local function all_absent(values, n)
+  for i = 1, n do
+    if values[i] then
+      return false
+    end
+  end
+  return true
+end
+
+-- add_one adds to one field. If the field is new and belongs elsewhere, it is moved there.
+local function add_one(tx, key, kind, field, more)
+  local words = string.format("%d", more)
+  if try(tx, "HINCRBY", key, field, words) == more then
+    local right = home(tx, kind)
+    local name = node_field(tx, right, field)
+    if right ~= key or name ~= field then
+      try(tx, "HDEL", key, field)
+      try(tx, "HINCRBY", right, name, words)
+    end
+  end
+end
+
+local function add_many(tx, key, kind, fields, adds)
+  local n, words = #fields, {}
+  local old = try(tx, "HMGET", key, unpack(fields))
+  if old and all_absent(old, n) then
+    key = home(tx, kind)
+    old = try(tx, "HMGET", key, unpack(fields))
+  end
+  if old then
+    for i = 1, n do
+      local name = old[i] and fields[i] or node_field(tx, key, fields[i])
+      if name ~= fields[i] then
+        try(tx, "HINCRBY", key, name, string.format("%d", adds[i]))
+      else
+        words[#words + 1], words[#words + 2] = name, string.format("%d", (tonumber(old[i] or 0) or 0) + adds[i])
+      end
+    end
+    if words[1] then
+      try(tx, "HSET", key, unpack(words))
+    end
+  end
+end
+
+-- add_figures adds counts to the hash of a kind (store/figures.lua lists its fields). One field is added with
+-- HINCRBY. It reads several fields with one command and writes them with another; HINCRBY would need one for each field.
 --
--- @use store/buckets
--- @use store/own
--- @use store/policy
--- @use store/tally
+-- Up to 1,000 kinds have a hash of their own. Later kinds share the hash "-", which is not a valid name of a kind. The
+-- set of kinds is read only if the hash has none of the fields: otherwise the hash is known to exist.
+--
+--   counts  how much to add, by the name of the field without its queue
+local function add_figures(tx, kind, queue, counts)
+  local key, fields, adds, n = tx.key.figures .. kind, {}, {}, 0
+  for name, more in pairs(counts) do
+    n = n + 1
+    fields[n], adds[n] = queue .. name, more
+  end
+  if n == 1 then
+    add_one(tx, key, kind, fields[1], adds[1])
+  else
+    add_many(tx, key, kind, fields, adds)
+  end
+end
+
+-- tally collects what a unit of work adds to the figures of kinds (store/figures.lua), and writes it. All that a unit
+-- adds for one kind and queue costs one command if it is one field, and two if there are more.
+local tally = {}
+
+-- of returns the table of what to add to the fields of a task's kind and queue.
+function tally.of(tx, task)
+  local kinds = own(tx, "tallies")
+  local queues = kinds[task.kind]
+  if not queues then
+    queues = {}
+    kinds[task.kind] = queues
+  end
+  local counts = queues[task.queue]
+  if not counts then
+    counts = {}
+    queues[task.queue] = counts
+  end
+  return counts
+end
+
+-- add counts one event of a task in a field, whose name is given without the queue.
+function tally.add(tx, task, field)
+  if tx.root.figures then
+    local counts = tally.of(tx, task)
+    counts[field] = (counts[field] or 0) + 1
+  end
+end
+
+-- of_node returns the table of what to add to the figures of the runs of a definition, and what fields of a node begin with.
+-- The nodes of all queues are counted together, so the queue is "-".
+function tally.of_node(tx, task)
+  local definition, name = string.match(task.node, "^(%S+) %S+ (%S+)$")
+  return tally.of(tx, {kind = "flow." .. definition, queue = "-"}), " node " .. name
+end
+
+-- timeout counts a timeout that ends no task, and how late it was written.
+--
+--   since  the instant of the limit
+function tally.timeout(tx, task, field, timeout_type, since)
+  if tx.root.figures then
+    tally.add(tx, task, field)
+    buckets.add(tally.of(tx, task), "lag", tx.at - since, 1, timeout_type)
+  end
+end
+
+-- retried_node counts an attempt of a node that took too long and is followed by another one.
+function tally.retried_node(tx, task)
+  if tx.root.figures and task.node then
+    local nodes, begins = tally.of_node(tx, task)
+    local field = begins .. " retried timeout"
+    nodes[field] = (nodes[field] or 0) + 1
+  end
+end
+
+-- write adds the counts to the figures. A strict call stores all or raises an error. Its tasks are stored by now, so figures
+-- that cannot be written are no error of that call.
+function tally.write(tx)
+  local before = #tx.failed
+  for kind, queues in pairs(tx.tallies) do
+    for queue, counts in pairs(queues) do
+      add_figures(tx, kind, queue, counts)
+    end
+  end
+  if tx.strict and #tx.failed > before then
+    local failed = own(tx, "failed")
+    for n = #failed, before + 1, -1 do
+      failed[n] = nil
+    end
+  end
+end
 
 -- same_figures reports whether two ends add the same to the figures. So many tasks that were made together and end
 -- together cost little more than one of them.
@@ -33,6 +250,27 @@ local function same_figures(a, b)
     a.kind == b.kind and a.queue == b.queue and a.node == b.node and not a.under_way and not b.under_way and not a.children and not b.children
 end
 
+-- figures counts, by kind and queue, how many tasks were created, how they ended and how long they took, since the
+-- namespace was opened. The commit that makes it true also writes the counts in Redis. So each event counts once, and
+-- all readers get the same figures.
+--
+-- A kind has a hash. The name of a field is the name of a queue, a figure, and what is counted:
+--
+--   <queue> enqueued <source> <when>                client, agent (a child), hook or retry; now or later (task/create.lua)
+--   <queue> ended <status>                          ends: of COMPLETED
+--   <queue> ended <status> <reason>                 of FAILED and CANCELLED
+--   <queue> ended <status> timeout <timeout_type> <policy>   of timeouts; versions before did not write the policy
+--   <queue> retried timeout                         attempts that took too long and were followed by another one
+--   <queue> wait timeout <policy>                   waits of agents that reached their limit; fail or proceed_with_available
+--   <queue> late                                    outcomes that came after the task had timed out
+--   <queue> <histogram> <bound>                     values in the bucket of this bound (store/figures.lua)
+--   <queue> <histogram> more                        values above the last bound
+--   <queue> <histogram> sum                         the sum of all values
+--   - node <name> ended <status> …                  the same of a node of a flow, in the hash of its runs, for all queues
+--   - node <name> retried timeout                   and of its attempts; nodes beyond a bound share the name "-"
+--   about                                           what the hash is, in words
+--
+-- A namespace that was opened without figures counts nothing.
 local figures = {}
 
 -- note adds a task to the ends to be counted. The task must still have its status from before the end. A task that is

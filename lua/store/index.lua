@@ -1,10 +1,12 @@
+-- Sorted sets.
+--
+-- @use store/try
+
 -- index collects what sorted sets gain and lose until commit, so that a unit costs two commands a set and not one a
 -- task. The last change of a member counts.
 --
 -- The record decides, never the set: a caller that finds an id in a set reads its record. So an extra entry misleads
 -- no caller, and commit adds entries before it writes records and removes entries after that.
---
--- @use store/try
 local index = {}
 
 local function set_of(tx, key)
@@ -125,4 +127,14 @@ function index.write_removed(tx)
       run(tx, "ZREM", set.key, set.gone, #set.gone)
     end
   end
+end
+
+-- new_score returns the score that a member of a sorted set has after this unit, or nil if it has none then. A member
+-- that index.add_new adds has none yet.
+local function new_score(tx, key, member)
+  local score = tx.index[key] and tx.index[key].score[member]
+  if score == nil then
+    score = redis.call("ZSCORE", key, member)
+  end
+  return score or nil
 end

@@ -1,8 +1,8 @@
 -- later collects writes that are neither records nor sorted sets until commit. What a task needs once its record
 -- is written comes before the records. What it no longer needs is deleted after them.
 --
--- @use store/own
 -- @use store/try
+-- @use store/tx: own
 local later = {}
 
 -- drop deletes a key before all other writes, so that the same unit can make it again.

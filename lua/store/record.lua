@@ -1,12 +1,158 @@
--- record reads and writes the records of tasks: the spec, which never changes, and the state.
+-- The record of a task: how it is written as text, and how a unit of work reads and writes it.
 --
--- A unit of work reads each task once, decides on its table, and writes what changed together. Fields of the first
--- line are changed by assignment and touch; all other fields by set.
---
--- @use store/format
 -- @use store/later
--- @use store/owner
--- @use store/parse
+-- @use store/state: live, owner
+
+-- names are the names of what a record can have beside its first lines, in the order in which they are
+-- written. The value of a line cannot contain a newline. A text can hold any bytes: the head has its length, and the
+-- text follows the head.
+local names = {}
+
+-- Of the spec, which is written once.
+names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt_timeout_ms", "on_timeout",
+  "warn_percent", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
+  "retry_expression", "retention_ms", "on_deadline", "idempotency_scope", "enqueued_by", "retry_of", "hook_of", "hook_success",
+  "hook_failure", "hook_timeout", "hook_cancel", "node", "number", "of_number", "payload_bytes"}
+names.spec_texts = {"headers", "idempotency_key"}
+
+-- Of the state, which is rewritten at each change.
+names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "line_at", "passed_on", "children", "watched", "journal", "collects", "waiting", "counted_as",
+  "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by", "late_by",
+  "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
+names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "release_reason"}
+
+-- The values of these are whole numbers; a record in which one is not is broken. (progress_at is not listed: only
+-- people read it.)
+names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
+  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
+  retention_ms = true, number = true, of_number = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true, passed_on = true,
+  children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
+
+-- (ipairs does not exist while a library is being loaded.)
+names.known, names.of_spec, names.of_state = {}, {}, {}
+
+local function add(names_of, list, value)
+  for i = 1, #list do
+    names_of[list[i]] = value
+  end
+end
+
+add(names.of_spec, names.spec_lines, "=")
+add(names.of_spec, names.spec_texts, ":")
+add(names.of_state, names.state_lines, "=")
+add(names.of_state, names.state_texts, ":")
+add(names.known, names.spec_lines, true)
+add(names.known, names.spec_texts, true)
+add(names.known, names.state_lines, true)
+add(names.known, names.state_texts, true)
+
+-- head writes what a task has beside its first line: lines, and the texts that follow them. task.rich lists their
+-- names, in the order in which the task got them.
+local function head(task)
+  local lines, texts = "", ""
+  for _, name in ipairs(task.rich) do
+    local value = task[name]
+    if value and names.of_state[name] == "=" then
+      lines = lines .. name .. "=" .. value .. "\n"
+    elseif value then
+      lines, texts = lines .. name .. ":" .. #value .. "\n", texts .. value
+    end
+  end
+  for i = 1, task.unknown and #task.unknown or 0 do
+    local name, sign, value = unpack(task.unknown[i])
+    if sign == ":" then
+      lines, texts = lines .. name .. ":" .. #value .. "\n", texts .. value
+    else
+      lines = lines .. name .. "=" .. value .. "\n"
+    end
+  end
+  return lines .. "\n" .. texts
+end
+
+-- format writes the state of a task as text (store/record.lua reads it).
+--
+--   body  the result or error of an ended task, if it is stored in the state; otherwise ""
+local function format(task, body)
+  return task.status .. " " .. (task.epoch or "-") .. " " .. (task.worker or "-") .. " " .. (task.started_at or "-") .. " " ..
+    (task.retries or "-") .. " " .. (task.completed_at or "-") .. " " .. (task.call or "-") .. "\n" ..
+    (task.rich and head(task) or "\n") .. body
+end
+
+local ended = {COMPLETED = true, FAILED = true, CANCELLED = true}
+local alive = {PENDING = true, RUNNING = true, WAITING = true}
+
+-- read_head reads the lines of a text from a position on, and the texts after them. It returns the position
+-- after the texts, or nil if they cannot be read. found.names gets the known names. Other names, which a newer version
+-- wrote, are kept in found, each as {name, sign, value}.
+local function read_head(task, text, from, found)
+  local stop = string.find(text, "\n\n", from, true)
+  local body = stop and stop + 2
+  for name, sign, value in string.gmatch(stop and string.sub(text, from, stop) or "", "([%w_]+)([=:])([^\n]*)\n") do
+    if sign == ":" then
+      local length = string.find(value, "^%d+$") and tonumber(value)
+      if not length or body + length - 1 > #text then
+        return nil
+      end
+      value = string.sub(text, body, body + length - 1)
+      body = body + length
+    elseif names.numbers[name] and not string.find(value, "^%d+$") then
+      return nil
+    end
+    if names.known[name] then
+      task[name] = value
+      found.names[#found.names + 1] = name
+    else
+      found[#found + 1] = {name, sign, value}
+    end
+  end
+  return body
+end
+
+-- parse reads the two texts of a task. All values are strings. A value that is absent is false or nil.
+--
+--   spec   kind queue created_at deadline_at until        state  status epoch worker started_at retries completed_at call
+--          name=value, or name:length of a text                  the same
+--          (an empty line)                                       (an empty line)
+--          the texts, then the payload                           the texts, then the result or error
+--
+-- "-" means an absent word. A task without a state is PENDING.
+--
+-- Returns the task, or nil and why the texts cannot be read
+local function parse(id, spec, state)
+  local kind, queue, created, deadline, bound, place = string.match(spec, "^(%S+) (%S+) (%d+) ([%d-]+) ([%d-]+)\n()")
+  if not kind then
+    return nil, "its spec cannot be read"
+  end
+  local task = {id = id, spec = spec, payload_from = false, kind = kind, queue = queue, created_at = created,
+    deadline_at = deadline ~= "-" and deadline, ["until"] = bound ~= "-" and bound, status = "PENDING", epoch = false,
+    worker = false, started_at = false, retries = false, completed_at = false, call = false, rich = false, changed = false, unknown = false}
+  task.payload_from = string.byte(spec, place) == 10 and place + 1 or read_head(task, spec, place, {names = {}})
+  if state then
+    local status, epoch, worker, started, retries, completed, call, rest =
+      string.match(state, "^(%u+) ([%d-]+) (%S+) ([%d-]+) ([%d-]+) ([%d-]+) (%S+)\n()")
+    if not alive[status] and not ended[status] then
+      return nil, "its state cannot be read"
+    end
+    task.status, task.epoch, task.worker = status, epoch ~= "-" and epoch, worker ~= "-" and worker
+    task.started_at, task.retries = started ~= "-" and started, retries ~= "-" and retries
+    task.completed_at, task.call = completed ~= "-" and completed, call ~= "-" and call
+    local body, found = rest + 1, nil
+    if string.byte(state, rest) ~= 10 then
+      found = {names = {}}
+      body = read_head(task, state, rest, found)
+      task.rich, task.unknown = found.names, found[1] and found
+    end
+    if not body then
+      return nil, "its state cannot be read"
+    elseif ended[status] and not task.body_bytes then
+      task[status == "COMPLETED" and "result" or "error"] = string.sub(state, body)
+    end
+  end
+  if not task.payload_from then
+    return nil, "its spec cannot be read"
+  end
+  return task
+end
 
 -- same_state reports whether the states of two tasks are the same text, so that the text is made once. Tasks that never
 -- ran and end together often have the same state. It returns false if either has its body in a key of its own.
@@ -25,6 +171,10 @@ local function same_state(a, b)
   return true
 end
 
+-- record reads and writes the records of tasks: the spec, which never changes, and the state.
+--
+-- A unit of work reads each task once, decides on its table, and writes what changed together. Fields of the first
+-- line are changed by assignment and touch; all other fields by set.
 local record = {}
 
 -- inline is the largest size in bytes of a payload, result or error that is stored in the record itself. A larger one
@@ -168,5 +318,14 @@ end
 function record.write(tx)
   for i = 1, #tx.texts, 2000 do
     redis.call("MSET", unpack(tx.texts, i, math.min(i + 1999, #tx.texts)))
+  end
+end
+
+-- owner_state returns the record of a task's owner if the owner lives. It returns nil if there is no owner, if it has
+-- ended, or if its record cannot be read.
+local function owner_state(tx, task)
+  local state = task.owner and record.get(tx, task.owner)
+  if state and live(state) then
+    return state
   end
 end

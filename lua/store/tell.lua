@@ -1,11 +1,13 @@
+-- What a call tells its caller beside its result.
+--
+-- @use store/tx: own
+
 -- tell collects what a call has to report to its caller, for the log and for traces: tasks that timed out, and agents
 -- that were woken, each as a text of seven words with a space between them. A report of a task is in the reply of one
 -- call alone: of the call that wrote it.
 --
 --   timed_out  id, kind, queue, timeout_type, the instant at which its time was up, ms until that was noticed
 --   woken      id, kind, queue, how its wait ended, the decisive member or -, timeout_type of that member or -
---
--- @use store/own
 local tell = {}
 
 function tell.timed_out(tx, task)
@@ -41,4 +43,13 @@ end
 -- reply returns the reply of a call: {"told", {report, …}, reply} if the call has something to report, otherwise reply.
 function tell.reply(tx, reply)
   return tx.told[1] and {"told", tx.told, reply} or reply
+end
+
+-- answer returns the reply of a call that wrote something, with what the call has to report (store/tell.lua). If a
+-- command failed, it raises that error instead: by then everything else is written.
+local function answer(tx, reply)
+  if tx.failed[1] then
+    error(tx.failed[1], 0)
+  end
+  return tell.reply(tx, reply)
 end

@@ -20,7 +20,7 @@ function turn.has(tx, s)
   return state[1] == s.reaper or till <= tx.at or till > tx.at + 2 * s.fallback -- the clock was set back
 end
 
--- is_kept reports whether the reaper with the turn is on time: then nothing is due (store/alarm.lua).
+-- is_kept reports whether the reaper with the turn is on time: then nothing is due (store/messages.lua).
 function turn.is_kept(tx)
   return tx.root.armed and tx.root.armed > tx.at
 end

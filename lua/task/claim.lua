@@ -1,31 +1,19 @@
--- claim gives ready tasks to a worker. The first round takes up to its quota from each queue, in the order of the
--- request. The second round takes from the queues in the same order until the worker has all it asked for. A queue
--- gives no more than its controls allow.
+-- Claims: what a worker holds, from the request for tasks to the return of a claim.
 --
---   ask  task/read_ask.lua; settle adds carried: the bytes of the outcomes that it reports
---
--- One call gives at most 500 tasks and 4 MiB, and reads at most 256 queues, since Redis does nothing else
--- meanwhile. It gives one task however large that is. For a worker of more queues, later calls read the others.
---
--- Returns the claims, as task/claim.lua formats them
---
--- @use queue/count
--- @use queue/free_slots
--- @use queue/use_rate
--- @use store/alarm
--- @use store/emit
+-- @use check/values: names, whole
+-- @use queue/queue: count, free_slots, use_rate
+-- @use store/events: emit
 -- @use store/index
 -- @use store/later
+-- @use store/messages: alarm
 -- @use store/record
+-- @use store/state: is_attempt_limit
 -- @use store/try
--- @use task/idempotency
--- @use task/incarnation
--- @use task/is_attempt_limit
--- @use task/load_task
--- @use task/mend_place
--- @use task/payload
--- @use task/put_aside
--- @use task/set_limit
+-- @use task/body: payload
+-- @use task/ending: cancelled
+-- @use task/finish: finish, load_task
+-- @use task/identity: idempotency, incarnation
+-- @use task/place: mend_place, put_aside, put_back, set_limit
 
 -- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
 -- with the request. The first task always fits.
@@ -71,7 +59,7 @@ end
 -- take claims one task that is in line for a worker. It returns nil if the task is not given out: it has ended, ends
 -- now, does not exist, cannot be read, or does not fit into the reply.
 --
---   line  the key of its line   ask  task/read_ask.lua   got  what the call gives out so far (task/claim.lua)
+--   line  the key of its line   ask  task/claim.lua   got  what the call gives out so far (task/claim.lua)
 local function take(tx, id, line, ask, got)
   local task = load_task(tx, id)
   if not task or task.status ~= "PENDING" or task.available_at then
@@ -99,7 +87,7 @@ local function take(tx, id, line, ask, got)
 end
 
 -- parcels formats the tasks that a worker claims. Each has five words: its id, its epoch, a text of four words
--- (limit_at, retries, lease_losses, journal; "-" for none), its spec (store/parse.lua), and its payload if the spec
+-- (limit_at, retries, lease_losses, journal; "-" for none), its spec (store/record.lua), and its payload if the spec
 -- does not include it.
 local function parcels(got)
   local words, n = {}, 0
@@ -182,6 +170,16 @@ local function narrow(ask)
   ask.queues, ask.quotas = queues, quotas
 end
 
+-- claim gives ready tasks to a worker. The first round takes up to its quota from each queue, in the order of the
+-- request. The second round takes from the queues in the same order until the worker has all it asked for. A queue
+-- gives no more than its controls allow.
+--
+--   ask  task/claim.lua; settle adds carried: the bytes of the outcomes that it reports
+--
+-- One call gives at most 500 tasks and 4 MiB, and reads at most 256 queues, since Redis does nothing else
+-- meanwhile. It gives one task however large that is. For a worker of more queues, later calls read the others.
+--
+-- Returns the claims, as task/claim.lua formats them
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
@@ -215,4 +213,79 @@ local function claim(tx, ask)
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
   return parcels(got)
+end
+
+-- read_ask reads a worker's request for tasks from argument i on: seq, n, lease in ms, then queue and quota of each
+-- queue. It raises if an argument is invalid.
+--
+--   seq  grows with each request of the worker; an equal seq repeats a request whose reply was lost
+--
+-- Returns {worker, seq, n, lease, queues, quotas}
+local function read_ask(argv, i, worker)
+  local ask = {worker = worker, seq = whole(argv[i]), n = whole(argv[i + 1]), lease = whole(argv[i + 2], 1, 4503599627370496),
+    queues = {}, quotas = {}}
+  if not ask.seq or not ask.n or not ask.lease then
+    error("argument " .. i .. " and the next two must be whole numbers: seq, how many tasks, and ms of lease from 1 on", 0)
+  elseif (#argv - i - 2) % 2 ~= 0 then
+    error("argument " .. #argv .. " must be followed by a quota: give queue and quota of each queue", 0)
+  end
+  for j = i + 3, #argv, 2 do
+    local _, why = names.queue(argv[j])
+    if why then
+      error("argument " .. j .. ": a queue " .. why, 0)
+    end
+    local n = #ask.queues + 1
+    ask.queues[n], ask.quotas[n] = argv[j], whole(argv[j + 1])
+    if not ask.quotas[n] then
+      error("argument " .. (j + 1) .. " must be the quota of " .. argv[j] .. ", a whole number", 0)
+    end
+  end
+  return ask
+end
+
+-- return_claim takes a claim from a worker that is gone. The task is in line again, at the front. The old claim can
+-- still settle it until another worker claims it (lost_by names the worker). A lost lease is not a failed
+-- attempt, so it has a budget of its own: at the fourth lost lease the task is FAILED, since it probably kills its
+-- workers. A task that was being cancelled is CANCELLED, since no handler is left to wait for.
+--
+--   blame  whether this counts as a lost lease; false: the worker said goodbye, or does not know of the claim
+local function return_claim(tx, task, blame)
+  if task.cancel_at then
+    finish(tx, task, cancelled(task.cancel_reason))
+    return
+  elseif not blame then
+    emit(tx, "all", "task_released", task)
+    put_back(tx, task, tx.at, true)
+    return
+  end
+  local losses = string.format("%d", (task.lease_losses or 0) + 1)
+  if tonumber(losses) > 3 then
+    finish(tx, task, {status = "FAILED", reason = "lease_lost", error = "worker lost", lease_losses = losses})
+    return
+  end
+  emit(tx, "all", "task_lease_lost", task)
+  local worker = task.worker
+  put_back(tx, task, tx.at, true)
+  record.set(tx, task, "lost_by", worker)
+  record.set(tx, task, "lease_losses", losses)
+end
+
+-- give_back takes a claim from a worker that is gone, or that does not know of the claim. If the worker does not run
+-- the task, the id is removed from the claims of the worker, and a PENDING task gets its place in line again.
+--
+--   blame  as in task/claim.lua
+--
+-- Returns whether a claim was returned; and why, if the task was put aside because it has no place
+local function give_back(tx, id, worker, blame)
+  tx.on = id
+  local task, why = load_task(tx, id), nil
+  local held = task and task.status == "RUNNING" and task.worker == worker
+  if held then
+    return_claim(tx, task, blame)
+  elseif task then
+    why = mend_place(tx, task)
+    tx.recount = tx.recount or not task.status
+  end
+  index.remove(tx, tx.key.claims .. worker, id)
+  return held, why
 end

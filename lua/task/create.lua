@@ -1,19 +1,111 @@
--- create makes a new task, all of whose fields are valid. The task gets in line, or on the clock of delayed tasks.
--- A promise gets in neither, since no worker runs it.
+-- A new task whose fields are all valid.
 --
--- @use store/emit
+-- @use queue/queue: count, place
+-- @use store/events: emit
+-- @use store/figures: tally
 -- @use store/index
 -- @use store/later
--- @use store/own
--- @use store/record
--- @use store/tally
--- @use queue/count
--- @use queue/place
--- @use task/idempotency
+-- @use store/messages: alarm
+-- @use store/record: format, names, record
+-- @use store/state: final, nearest
+-- @use store/tx: own
+-- @use task/identity: idempotency, incarnation
+
+-- defaults returns the defaults of a kind (call/define.lua), by field: what its tasks get where their producer gives
+-- nothing.
+local function defaults(tx, kind)
+  local known = tx.root.defaults[kind]
+  if known == nil then
+    known = redis.call("HGET", tx.key.root, "kind:" .. kind) or ""
+  end
+  if type(known) == "string" then
+    local text = known
+    known = {}
+    for name, value in string.gmatch(text, "([%w_]+)=([^\n]*)") do
+      known[name] = value
+    end
+    tx.root.defaults[kind] = known
+  end
+  return known
+end
+
+-- head returns two strings: the first line with the lines after it, and the empty line with the texts.
+local function head(tx, f, d, of)
+  local lines, texts = "", ""
+  local first = f.kind .. " " .. f.queue .. " " .. tx.now .. " " .. (d.deadline_at or "-") .. " " .. (d["until"] or "-") .. "\n"
+  if d.until_of then
+    lines = "until_of=" .. d.until_of .. "\n"
+  end
+  if of then
+    lines = lines .. "of_number=" .. incarnation.number(of) .. "\n"
+  end
+  local given = {}
+  for name in pairs(f) do
+    if names.of_spec[name] then
+      given[#given + 1] = name
+    end
+  end
+  table.sort(given)
+  for _, name in ipairs(given) do
+    if names.of_spec[name] == ":" then
+      lines, texts = lines .. name .. ":" .. #f[name] .. "\n", texts .. f[name]
+    else
+      lines = lines .. name .. "=" .. f[name] .. "\n"
+    end
+  end
+  return first .. lines, "\n" .. texts
+end
+
+-- source says who made a task.
+local function source(f, plan)
+  return f.hook_of and "hook" or f.retry_of and "retry" or plan.of and "agent" or "client"
+end
+
+-- set_instants sets the instants of a new task: when it can start, the limit of its line, and its warning. It reports
+-- whether it set any.
+local function set_instants(tx, f, plan, d)
+  local last, start = final(d), plan.start
+  if start and (start > tx.at or f.role) then
+    d.available_at = string.format("%d", math.max(start, tx.at)) -- a timer cannot fire before it is made
+  elseif f.queue_timeout_ms then
+    local limit = tx.at + f.queue_timeout_ms
+    d.limit_at = not (last and last <= limit) and string.format("%d", limit) or nil
+  end
+  if f.warn_percent and last then
+    d.warn_at = string.format("%d", tx.at + math.floor((last - tx.at) * f.warn_percent / 100))
+  end
+  return d.available_at or d.limit_at or d.warn_at
+end
+
+-- draft makes the texts of a new task without its id and payload: tasks of one shape and owner share a draft.
+--
+--   f     the fields of the task, with defaults applied
+--   plan  deadline  the task's own deadline, a number, or nil
+--         start     when it can start, a number; nil: at once
+--         bound     when its owner's time is up, a text, if that is not later than its deadline
+--         until_of  the id of the task whose time that is
+--         of        the task that it is a child or hook of, or nil
+local function draft(tx, f, plan)
+  local d = {status = "PENDING", rich = {"available_at", "limit_at", "warn_at"}, kind = f.kind, queue = f.queue, role = f.role, priority = f.priority, node = f.node,
+    until_of = plan.bound and plan.until_of, ["until"] = plan.bound, key = f.idempotency_key,
+    window = tonumber(f.idempotency_window_ms), deadline_at = plan.deadline and string.format("%d", plan.deadline)}
+  if set_instants(tx, f, plan, d) then
+    d.state = format(d, "")
+  end
+  d.enqueued = " enqueued " .. source(f, plan) .. (d.available_at and " later" or " now")
+  d.lines, d.texts = head(tx, f, d, plan.of)
+  local limit = nearest(d)
+  d.limit = limit and string.format("%d", limit)
+  local first = math.min(plan.deadline or math.huge, limit or math.huge, tonumber(d.available_at or nil) or math.huge)
+  if first < math.huge then
+    alarm.note(tx, first)
+  end
+  return d
+end
 
 local function spec(tx, id, payload, d)
   local lines, least = d.lines, tx.number or tx.root.number
-  if least > tx.at then -- the clock was set back (task/incarnation.lua)
+  if least > tx.at then -- the clock was set back (task/identity.lua)
     lines = lines .. "number=" .. string.format("%d", least) .. "\n"
   end
   if #payload <= record.inline then
@@ -24,6 +116,8 @@ local function spec(tx, id, payload, d)
   return lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
 end
 
+-- create makes a new task, all of whose fields are valid. The task gets in line, or on the clock of delayed tasks.
+-- A promise gets in neither, since no worker runs it.
 local function create(tx, id, payload, d)
   record.add(tx, id, spec(tx, id, payload, d), d.state)
   if d.deadline_at then

@@ -1,19 +1,101 @@
--- ending returns how a live task that is out of time ends, or nil if the task has time left. It never writes.
--- The earliest instant decides: an ancestor's end, the inherited until, its own deadline, the limit of its line or
--- attempt, the end of its grace, its own limit in a wait, or a timer's own instant. Of equal instants the outermost
--- decides. So the result does not depend on which reaper sweeps, in which order, or how late.
---
--- A task is out of time when the instant is strictly before now: at its deadline a task is still alive, and a
--- timer that is due at its deadline fires. The limit of an attempt that will be retried ends no task
--- (task/load_task.lua).
+-- How a task ends. Nothing here writes.
 --
 -- @use store/record
--- @use task/ancestor_end
--- @use task/is_attempt_limit
--- @use task/retry_at
--- @use task/cancelled
--- @use task/timed_out
--- @use wait/patience_end
+-- @use store/state: final, is_attempt_limit, is_run
+-- @use task/identity: drained
+-- @use wait/wait: patience_end
+
+-- backoff returns the ms between a failed attempt and the next one: backoff_ms, doubled by each retry if it is
+-- exponential, at most backoff_max_ms or a day, less a part of up to `jitter` percent. That part depends on the id
+-- and the retry, so that many tasks that failed together are retried at different instants, and a repeated
+-- call computes the same one. (The random numbers of Redis start again in every script.)
+local function backoff(task, retries)
+  local span = tonumber(task.backoff_ms or 0)
+  if task.backoff == "exponential" then
+    span = span * 2 ^ retries
+  end
+  span = math.min(span, tonumber(task.backoff_max_ms or 86400000))
+  if task.jitter then
+    local drawn = tonumber(string.sub(redis.sha1hex(task.id .. ":" .. retries), 1, 8), 16) / 4294967296
+    span = span * (1 - drawn * task.jitter / 100)
+  end
+  return math.floor(span)
+end
+
+-- retry_at decides whether a task whose attempt failed runs again. It returns the instant of the retry, or nil. If
+-- only the time is missing, it returns nil and "deadline": a retry that starts after the task's end could only
+-- time out.
+--
+--   failure  class    error: retried; failed: the handler said not to retry; timeout: the attempt took too long,
+--                     and the task's on_timeout decides
+--            since    the instant at which the attempt failed
+--            verdict  the result of the task's retry expression: only "retry" retries. It decides on error and failed
+--            delay    ms, or nil for the task's own back-off
+local function retry_at(task, failure)
+  local wanted
+  if failure.class == "timeout" then
+    wanted = task.on_timeout == "retry"
+  elseif task.retry_expression then
+    wanted = failure.verdict == "retry"
+  else
+    wanted = failure.class == "error"
+  end
+  local retries = tonumber(task.retries or 0)
+  if not wanted or task.cancel_at or retries >= tonumber(task.max_retries or 0) then
+    return nil
+  end
+  local start, last = failure.since + (failure.delay or backoff(task, retries)), final(task)
+  if last and start > last then
+    return nil, "deadline"
+  end
+  return start
+end
+
+-- cancelled returns the end of a cancelled task, as task/finish.lua takes it.
+local function cancelled(reason, call)
+  return {status = "CANCELLED", reason = "cancelled", call = call,
+    error = reason and reason ~= "" and reason or "Task cancelled"}
+end
+
+-- timed_out returns the end of a task that timed out, as task/finish.lua takes it.
+--
+--   kind     whose time was up: execution (its own), queue, attempt or workflow (of an ancestor)
+--   instant  when the time was up
+local function timed_out(task, kind, instant)
+  local over = {status = "FAILED", reason = "timeout", timeout_type = kind, error = "Task exceeded deadline",
+    completed_at = instant}
+  if kind == "execution" and is_run(task.kind) then
+    over.timeout_type = "workflow"
+  end
+  if kind == "execution" and task.on_deadline == "fail" then
+    over.error = "Workflow exceeded timeout"
+  elseif kind == "attempt" then
+    local _, state = retry_at(task, {class = "timeout", since = instant})
+    over.retry_state = state
+    over.retry_error = not state and string.match(task.on_timeout or "", "^fail: (.+)") or nil
+  end
+  return over
+end
+
+-- ancestor_end returns the earliest instant at which an ancestor of a task ended, and the id of that ancestor. Of
+-- equal instants the outermost ancestor counts. It returns nil if no ancestor has ended. Ancestry begins after the last bang (store/state.lua).
+local function ancestor_end(tx, id)
+  local dot = string.find(id, ".", 1, true)
+  if dot then
+    local bang = string.find(id, "![^!]*$")
+    dot = string.find(id, ".", bang or 1, true)
+  end
+  local first, ancestor
+  while dot do
+    local prefix = string.sub(id, 1, dot - 1)
+    local ended = drained(tx, prefix)
+    if ended and (not first or ended < first) then
+      first, ancestor = ended, prefix
+    end
+    dot = string.find(id, ".", dot + 1, true)
+  end
+  return first, ancestor
+end
 
 -- earliest returns the instant that decides and its kind: ancestor, workflow, execution, queue, attempt, grace, or
 -- patience (its own limit in its owner's wait). They are tested from the outermost to the innermost, and a later one
@@ -49,6 +131,14 @@ local function earliest(tx, task)
   return first, kind, ancestor
 end
 
+-- ending returns how a live task that is out of time ends, or nil if the task has time left. It never writes.
+-- The earliest instant decides: an ancestor's end, the inherited until, its own deadline, the limit of its line or
+-- attempt, the end of its grace, its own limit in a wait, or a timer's own instant. Of equal instants the outermost
+-- decides. So the result does not depend on which reaper sweeps, in which order, or how late.
+--
+-- A task is out of time when the instant is strictly before now: at its deadline a task is still alive, and a
+-- timer that is due at its deadline fires. The limit of an attempt that will be retried ends no task
+-- (task/finish.lua).
 local function ending(tx, task)
   local first, kind, ancestor = earliest(tx, task)
   if task.role == "timer" then

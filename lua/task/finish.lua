@@ -1,39 +1,22 @@
--- finish ends a task that is known to be live. No other file writes a terminal status.
+-- The end of a task or of an attempt, and what a task comes to when it is read.
 --
---   ending  status        COMPLETED, FAILED or CANCELLED
---           result|error  exactly one of them
---           reason        of FAILED and CANCELLED: error, failed, timeout, lease_lost, rejected, cancelled,
---                         owner_ended, wait_timeout or not_needed
---           timeout_type  execution, queue, attempt or workflow, if it timed out
---           completed_at  the instant that decided, if that was before now
---           call          the call that ended it, if any
---           code, retry_state, retry_error, lease_losses   other fields of the record
---           by_worker     the task's own worker reports the end, and needs no message to stop
---
--- It changes this task, and counts the end in the wait of its owner. It changes no other task. The sweep ends the
--- children: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
---
--- @use queue/count
--- @use store/alarm
--- @use store/emit
--- @use store/figures
+-- @use queue/queue: count
+-- @use store/events: emit
+-- @use store/figures: figures, tally
 -- @use store/index
--- @use store/own
--- @use store/owner_state
--- @use store/policy
--- @use store/publish
--- @use store/record
+-- @use store/messages: alarm, publish
+-- @use store/record: owner_state, record
+-- @use store/state: final, is_attempt_limit, live, policy
 -- @use store/tell
--- @use task/create
--- @use task/defaults
--- @use task/draft
--- @use task/leave
--- @use task/left_behind
--- @use task/remove_record
--- @use task/schedule_removal
--- @use wait/count_end
+-- @use store/tx: own
+-- @use task/create: create, defaults, draft
+-- @use task/ending: ending, retry_at
+-- @use task/identity: left_behind
+-- @use task/place: leave, put_aside, put_back, schedule_limit
+-- @use task/removal: remove_record, schedule_removal
 -- @use wait/ends
 -- @use wait/journal
+-- @use wait/wait: count_end
 
 local function told(task, event)
   local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
@@ -166,25 +149,39 @@ end
 
 local rarely = {"code", "retry_state", "retry_error", "lease_losses"}
 
-local function change_record(tx, task, ending)
-  if #(ending.result or ending.error) > record.inline and redis.call("EXISTS", tx.key.result .. task.id) == 1 then
+local function change_record(tx, task, outcome)
+  if #(outcome.result or outcome.error) > record.inline and redis.call("EXISTS", tx.key.result .. task.id) == 1 then
     error("the key of its result already exists", 0)
   end
-  task.status, task.result, task.error, task.call = ending.status, ending.result, ending.error, ending.call or task.call
-  task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or tx.now
+  task.status, task.result, task.error, task.call = outcome.status, outcome.result, outcome.error, outcome.call or task.call
+  task.completed_at = outcome.completed_at and string.format("%d", outcome.completed_at) or tx.now
   record.touch(tx, task)
-  if ending.reason then
-    record.set(tx, task, "reason", ending.reason)
-    record.set(tx, task, "timeout_type", ending.timeout_type)
+  if outcome.reason then
+    record.set(tx, task, "reason", outcome.reason)
+    record.set(tx, task, "timeout_type", outcome.timeout_type)
     for _, name in ipairs(rarely) do
-      if ending[name] then
-        record.set(tx, task, name, ending[name])
+      if outcome[name] then
+        record.set(tx, task, name, outcome[name])
       end
     end
   end
 end
 
-local function finish(tx, task, ending)
+-- finish ends a task that is known to be live. No other file writes a terminal status.
+--
+--   outcome  status        COMPLETED, FAILED or CANCELLED
+--            result|error  exactly one of them
+--            reason        of FAILED and CANCELLED: error, failed, timeout, lease_lost, rejected, cancelled,
+--                          owner_ended, wait_timeout or not_needed
+--            timeout_type  execution, queue, attempt or workflow, if it timed out
+--            completed_at  the instant that decided, if that was before now
+--            call          the call that ended it, if any
+--            code, retry_state, retry_error, lease_losses   other fields of the record
+--            by_worker     the task's own worker reports the end, and needs no message to stop
+--
+-- It changes this task, and counts the end in the wait of its owner. It changes no other task. The sweep ends the
+-- children: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
+local function finish(tx, task, outcome)
   figures.note(tx, task)
   leave(tx, task) -- its line, its worker's claims, its own wait
   if task.deadline_at then
@@ -193,10 +190,10 @@ local function finish(tx, task, ending)
   if task.limit_at or task.warn_at or task.grace_at then
     index.remove(tx, tx.key.limits, task.id)
   end
-  if task.status == "RUNNING" and not ending.by_worker then
-    publish.stop(tx, task, ending.reason)
+  if task.status == "RUNNING" and not outcome.by_worker then
+    publish.stop(tx, task, outcome.reason)
   end
-  change_record(tx, task, ending)
+  change_record(tx, task, outcome)
   count.add(tx, task.queue, string.lower(task.status), 1)
   if (tonumber(task.children or 0) or 0) > 0 then
     doom_children(tx, task)
@@ -222,4 +219,104 @@ local function finish(tx, task, ending)
     count_end(tx, task, owner)
   end
   end_hook(tx, task) -- last, since it makes another task
+end
+
+local function tell_retry(tx, task, failure, start)
+  if failure.class == "timeout" then
+    emit(tx, "all", "attempt_timed_out", task, "timeout_type=attempt policy_applied=retry" ..
+      " timeout_duration_ms=" .. string.format("%d", failure.since - task.started_at) ..
+      " deadline_at=" .. (task.deadline_at or "") .. " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - failure.since) ..
+      " available_at=" .. string.format("%d", start))
+  else
+    emit(tx, "all", "task_retried", task, "reason=" .. failure.class .. " available_at=" .. string.format("%d", start))
+  end
+end
+
+-- fail_attempt retries a task whose attempt failed, or ends it. N retries are N + 1 attempts. A retry is reported to
+-- the attempt's own worker only: waits, hooks and terminal events are for the end of the task.
+--
+--   failure  class, since, verdict, delay   see task/ending.lua
+--            error  the handler's error
+--            code   its exit code, "" for none
+--            call   the call that reported it; nil if the clock ended the attempt: the worker is notified
+local function fail_attempt(tx, task, failure)
+  local timeout = failure.class == "timeout"
+  local start, state = retry_at(task, failure)
+  local code = failure.code ~= "" and failure.code or nil
+  local said = timeout and task.on_timeout or not timeout and failure.verdict
+  local retry_error = string.match(said or "", "^fail: (.+)")
+  local text = timeout and "Task exceeded deadline" or failure.error
+  if not start then
+    finish(tx, task, {status = "FAILED", reason = failure.class, error = text, by_worker = failure.call ~= nil,
+      call = failure.call, code = code, retry_error = retry_error, retry_state = state,
+      timeout_type = timeout and "attempt" or nil, completed_at = timeout and failure.since or nil})
+    return
+  end
+  if not failure.call and task.status == "RUNNING" then
+    publish.stop(tx, task, "timeout")
+  end
+  if code then
+    record.set(tx, task, "code", code)
+  end
+  if retry_error then
+    record.set(tx, task, "retry_error", retry_error)
+  end
+  if timeout then
+    tally.timeout(tx, task, " retried timeout", "attempt", failure.since)
+    tally.retried_node(tx, task)
+  end
+  tell_retry(tx, task, failure, start)
+  task.retries = string.format("%d", (task.retries or 0) + 1)
+  record.set(tx, task, "last_error", string.sub(text, 1, 4096))
+  put_back(tx, task, start)
+end
+
+-- cancel_task cancels a live task. If the task runs and has a grace, its worker is notified, and it ends when its
+-- handler stops, at the end of the grace, or when its time is up. Every other task ends at once.
+--
+--   outcome  the end of the task, if it ends now (task/ending.lua)
+--   reason   the reason that the record keeps during a grace, cut to 4,096 bytes
+--   call     the call that cancels the task, or nil
+local function cancel_task(tx, task, outcome, reason, call)
+  if task.status ~= "RUNNING" or not task.cancel_grace_ms then
+    finish(tx, task, outcome)
+  elseif not task.cancel_at then
+    local grace_end, last = tx.at + tonumber(task.cancel_grace_ms), final(task)
+    record.set(tx, task, "cancel_at", tx.now)
+    record.set(tx, task, "grace_at", string.format("%d", last and math.min(last, grace_end) or grace_end))
+    record.set(tx, task, "cancel_reason", string.sub(reason, 1, 4096))
+    record.set(tx, task, "cancelled_by", call)
+    schedule_limit(tx, task)
+    publish.stop(tx, task, "cancelling")
+    emit(tx, "all", "task_cancelling", task, "grace_at=" .. task.grace_at)
+  end
+end
+
+-- may_be_over reports whether a task needs a full check: most are root tasks with nothing but a deadline.
+local function may_be_over(tx, task)
+  local deadline = task.deadline_at
+  return task.rich or task.role or deadline and tonumber(deadline) < tx.at or string.find(task.id, ".", 1, true)
+end
+
+-- load_task reads a task. If the time of the task or of its attempt is up, load_task ends that first. Every call that
+-- writes to a task begins with load_task, so a late task counts as late even if no reaper has run.
+--
+-- Returns  the task; its status is false if no task has this id
+--          nil and why if its record cannot be used: then the task has been put aside
+local function load_task(tx, id)
+  local task, why = record.get(tx, id)
+  if not task then
+    put_aside(tx, id, why)
+    return nil, why
+  end
+  if live(task) and may_be_over(tx, task) then
+    local over = ending(tx, task)
+    local limit = task.limit_at
+    if over then
+      finish(tx, task, over)
+    elseif limit and tonumber(limit) < tx.at and is_attempt_limit(task) then
+      fail_attempt(tx, task, {class = "timeout", since = tonumber(limit), code = ""})
+    end
+  end
+  return task
 end

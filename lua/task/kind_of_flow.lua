@@ -6,9 +6,9 @@
 --
 -- Returns the field that would not fit to the others, and why; or nil
 --
--- @use check/kind_defaults
+-- @use check/fields: kind_defaults
 -- @use store/later
--- @use task/defaults
+-- @use task/create: defaults
 
 -- lines writes fields as the root has them.
 local function lines(fields)

@@ -1,23 +1,35 @@
--- plan checks a task that a caller wants to make. If the task exists already or is refused, it returns an answer.
--- Otherwise it returns nil, its draft and its owner. It writes nothing for the task, but can end tasks that are late.
+-- What a task that a caller wants to make comes to: a new task, one that exists, or a refusal.
 --
---   task  shape, id and payload (task/read_tasks.lua)
---
--- @use check/fields
--- @use check/names
--- @use check/pairs_of_fields
--- @use check/spans
--- @use store/live
--- @use store/own
--- @use store/owner
+-- @use check/fields: fields, pairs_of_fields, spans
+-- @use check/values: names
+-- @use store/events: emit, escape
 -- @use store/record
--- @use task/defaults
--- @use task/draft
--- @use task/idempotency
--- @use task/left_behind
--- @use task/load_task
--- @use task/payload
--- @use task/refuse
+-- @use store/state: live, owner
+-- @use store/tx: own
+-- @use task/body: payload
+-- @use task/create: defaults, draft
+-- @use task/finish: load_task
+-- @use task/identity: idempotency, left_behind
+
+-- refuse records an event: a call changed nothing because of the state of its task.
+--
+--   op      complete, fail, release, resolve, reject, cancel, suspend, remember, signal or enqueue (of a child)
+--   epoch, worker   of the caller; "" if it has none
+local function refuse(tx, task, op, epoch, worker)
+  if tx.root.level ~= "all" then
+    return
+  end
+  local reason = "not_held"
+  if not live(task) then
+    reason = task.timed_out and "late" or task.status == "CANCELLED" and "cancelled" or "ended"
+  elseif epoch ~= "" and epoch ~= (task.epoch or "0") then
+    reason = "stale"
+  end
+  local caller = {id = task.id, kind = task.kind, queue = task.queue, created_at = task.created_at, started_at = task.started_at,
+    retries = task.retries, node = task.node, epoch = epoch ~= "" and escape(epoch) or nil, worker = worker ~= "" and escape(worker) or nil}
+  emit(tx, "all", "rejected", caller, "op=" .. op .. " reason=" .. reason .. " status=" .. task.status ..
+    " task_epoch=" .. (task.epoch or "0") .. " task_worker=" .. (task.worker or ""))
+end
 
 -- by_key returns the answer if the task's idempotency key belongs to another task. If a scope ends the key with that
 -- task, and the task ends now, the key is free.
@@ -77,7 +89,7 @@ local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, h
 --
 --   f         the fields of a task; they are changed
 --   none      whether the value of any field is "none"
---   of_kind   the defaults of the kind (task/defaults.lua)
+--   of_kind   the defaults of the kind (task/create.lua)
 local function apply_defaults(tx, f, none, of_kind)
   local open_end = f.timeout_ms == "none"
   for name, value in pairs(of_kind) do
@@ -236,6 +248,10 @@ local function simple(tx, task)
   end
 end
 
+-- plan checks a task that a caller wants to make. If the task exists already or is refused, it returns an answer.
+-- Otherwise it returns nil, its draft and its owner. It writes nothing for the task, but can end tasks that are late.
+--
+--   task  shape, id and payload (task/enqueue.lua)
 local function plan(tx, task)
   local shape = task.shape
   local d = simple(tx, task)
@@ -278,4 +294,18 @@ local function plan(tx, task)
   end
   answer, d = shared(tx, shape, parent)
   return answer, d, parent
+end
+
+-- look_for_existing checks whether any of a call's tasks exists already. Usually none does, and one EXISTS on all of
+-- their keys shows that.
+local function look_for_existing(tx, tasks)
+  local keys, ids = {}, {}
+  for n, task in ipairs(tasks) do
+    ids[n] = task.id
+    keys[2 * n - 1], keys[2 * n] = tx.key.spec .. task.id, tx.key.state .. task.id
+  end
+  tx.some_exist = keys[1] and redis.call("EXISTS", unpack(keys)) > 0
+  if tx.some_exist then
+    record.load(tx, ids)
+  end
 end

@@ -6,13 +6,12 @@
 --
 -- Returns  the task; or nil and an answer, if it cannot be made or read
 --
--- @use store/live
 -- @use store/record
--- @use task/adopt
--- @use task/left_behind
--- @use task/load_task
--- @use task/look_for_existing
--- @use task/plan
+-- @use store/state: live
+-- @use task/enqueue: adopt
+-- @use task/finish: load_task
+-- @use task/identity: left_behind
+-- @use task/plan: look_for_existing, plan
 
 -- nth returns the nth promise of a name, or nil and why if its record cannot be read.
 local function nth(tx, id, n)

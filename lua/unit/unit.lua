@@ -7,25 +7,20 @@
 -- Returns what decide returns
 --
 -- @use agent/wake_agents
--- @use queue/count
--- @use queue/recount_running
--- @use queue/wake
--- @use store/alarm
+-- @use queue/queue: count, recount_running, wake
 -- @use store/events
 -- @use store/figures
 -- @use store/index
 -- @use store/later
--- @use store/may_write
--- @use store/own
--- @use store/publish
--- @use store/reason
+-- @use store/messages: alarm, publish
 -- @use store/record
--- @use store/refused
+-- @use store/rights: may_write
 -- @use store/tell
--- @use store/try
--- @use task/put_aside
+-- @use store/try: reason, refused, try
+-- @use store/tx: own
+-- @use task/place: put_aside
 -- @use wait/journal
--- @use wait/write_waits
+-- @use wait/wait: write_waits
 
 -- refuse_wrong_types raises if a key that is about to gain something is of the wrong type.
 local function refuse_wrong_types(tx)
@@ -111,7 +106,7 @@ local function commit(tx, strict)
   end
 end
 
--- renew resets what a unit of work has read and decided (store/begin.lua lists the fields).
+-- renew resets what a unit of work has read and decided (store/tx.lua lists the fields).
 local function renew(tx)
   local none = tx.none
   tx.tasks, tx.changed, tx.texts, tx.index, tx.sets, tx.counts = {}, {}, {}, {}, {}, {}

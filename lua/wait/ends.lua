@@ -6,7 +6,7 @@
 --
 -- @use store/later
 -- @use store/record
--- @use store/live
+-- @use store/state: live
 local ends = {}
 
 -- most is how many ends a wait hands over; the next wait hands over the others at once.

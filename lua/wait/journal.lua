@@ -3,9 +3,9 @@
 --
 -- @use store/index
 -- @use store/later
--- @use store/own
 -- @use store/record
 -- @use store/try
+-- @use store/tx: own
 local journal = {}
 
 -- of returns the changes of a journal in this unit.

@@ -53,7 +53,7 @@ type source struct {
 	variables []string
 }
 
-// goodVersion is a version of a definition, as lua/check/flow_names.lua has it.
+// goodVersion is a version of a definition, as lua/check/values.lua has it.
 var goodVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // version checks the text at t, which is a version.

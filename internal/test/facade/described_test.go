@@ -111,8 +111,8 @@ func TestThePageHasEachFunctionAndArgument(t *testing.T) {
 		if f.reads != facade.Reads(name) {
 			t.Errorf("%s: RO on the page is %v, want %v", name, f.reads, facade.Reads(name))
 		}
-		if strings.Contains(text, "@use named/read_task") {
-			text += source(t, "named/read_task")
+		if strings.Contains(text, "@use named/task: read_task") {
+			text += source(t, "named/task")
 		}
 		var taken []string
 		for _, found := range aTable.FindAllStringSubmatch(text, -1) {
@@ -142,7 +142,7 @@ func TestThePageHasEachFunctionAndArgument(t *testing.T) {
 }
 
 var (
-	rejected = regexp.MustCompile(`reject\("([A-Z]+)"|^  ([A-Z]+) = function`) // the second in named/store_tasks.lua
+	rejected = regexp.MustCompile(`reject\("([A-Z]+)"|^  ([A-Z]+) = function`) // the second in named/task.lua
 	mapped   = regexp.MustCompile(`", "([A-Z]+)"\}`)                           // of errors of calls, in named/reply.lua
 	listed   = regexp.MustCompile(`(?m)^--   (?:word  |      )([A-Z]+) `)
 )
@@ -153,7 +153,7 @@ func TestThePageHasEachErrorWord(t *testing.T) {
 	for _, row := range table(t, "## Errors") {
 		onPage = append(onPage, strings.Trim(row[0], " `"))
 	}
-	for _, found := range listed.FindAllStringSubmatch(source(t, "named/reject"), -1) {
+	for _, found := range listed.FindAllStringSubmatch(source(t, "named/options"), -1) {
 		inComment = append(inComment, found[1])
 	}
 	used := map[string]bool{}
@@ -176,7 +176,7 @@ func TestThePageHasEachErrorWord(t *testing.T) {
 	slices.Sort(onPage)
 	slices.Sort(inComment)
 	if inLua := slices.Sorted(maps.Keys(used)); !slices.Equal(onPage, inLua) || !slices.Equal(onPage, inComment) {
-		t.Errorf("words of errors\non the page                %v\nin the Lua                 %v\nin lua/named/reject.lua    %v", onPage, inLua, inComment)
+		t.Errorf("words of errors\non the page                %v\nin the Lua                 %v\nin lua/named/options.lua    %v", onPage, inLua, inComment)
 	}
 }
 

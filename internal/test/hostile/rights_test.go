@@ -152,7 +152,7 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 	return refused
 }
 
-// mayNot matches the errors of lua/store/may_write.lua.
+// mayNot matches the errors of lua/store/rights.lua.
 var mayNot = regexp.MustCompile(`may not run (\S+) on (\S+): nothing`)
 
 // named reports whether a command and a key are what the right is about. The root as the key means that the command

@@ -24,6 +24,22 @@ func luaFiles(fsys fs.FS, do func(name string, chunk []ast.Stmt)) error {
 	})
 }
 
+// visitEach visits a file. function is where a node is, such as "lua/task/finish.lua: finish": the function or table at the top
+// of the file whose definition the node is in, or of which it defines a function.
+func visitEach(file string, chunk []ast.Stmt, f func(function string, node any)) {
+	for _, stmt := range chunk {
+		function := file
+		switch s := stmt.(type) {
+		case *ast.LocalAssignStmt:
+			function += ": " + s.Names[0]
+		case *ast.FuncDefStmt:
+			table, _, _ := strings.Cut(dotted(s.Name.Func), ".")
+			function += ": " + table
+		}
+		visit(stmt, func(node any) { f(function, node) })
+	}
+}
+
 // visit calls f with every statement and expression below a node, the outer ones first.
 func visit(node any, f func(node any)) {
 	walk(reflect.ValueOf(node), f)

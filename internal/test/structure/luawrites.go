@@ -4,34 +4,36 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-const finishLua = "lua/task/finish.lua"
+// mayEnd is the function that ends tasks, and mayRead that which decodes a stored task.
+const (
+	mayEnd  = "lua/task/finish.lua: change_record"
+	mayRead = "lua/store/record.lua: parse"
+)
 
-// endingLua lists files that return how a task ends. finish writes it.
-var endingLua = []string{"lua/task/ending.lua", "lua/task/timed_out.lua", "lua/task/cancelled.lua"}
+// endingLua is the file that returns how a task ends. finish writes it.
+const endingLua = "lua/task/ending.lua"
 
-// parseLua decodes a stored task.
-const parseLua = "lua/store/parse.lua"
-
-// terminalStatus finds Lua outside of finish.lua that sets the status of a task, or creates a
+// terminalStatus finds Lua outside of finish that sets the status of a task, or creates a
 // task with a status, unless the status is the literal name of a live one. A table that is an
 // argument of finish describes how a task ends, and is allowed.
 func terminalStatus(fsys fs.FS) ([]string, error) {
 	var found []string
 	err := luaFiles(fsys, func(name string, chunk []ast.Stmt) {
-		if name == finishLua || name == parseLua {
-			return
-		}
 		report := func(line int) {
-			found = append(found, fmt.Sprintf("%s:%d: gives a status that may be terminal: only %s does", name, line, finishLua))
+			found = append(found, fmt.Sprintf("%s:%d: gives a status that may be terminal: only %s does", name, line, mayEnd))
 		}
 		endings := map[*ast.TableExpr]bool{}
-		visit(chunk, func(node any) {
+		visitEach(name, chunk, func(function string, node any) {
+			if function == mayEnd || function == mayRead {
+				return
+			}
 			switch n := node.(type) {
 			case *ast.AssignStmt:
 				for i, target := range n.Lhs {
@@ -51,7 +53,7 @@ func terminalStatus(fsys fs.FS) ([]string, error) {
 				}
 			case *ast.TableExpr:
 				for _, field := range n.Fields {
-					if field.Key != nil && literal(field.Key) == "status" && !live(field.Value) && !endings[n] && !slices.Contains(endingLua, name) {
+					if field.Key != nil && literal(field.Key) == "status" && !live(field.Value) && !endings[n] && name != endingLua {
 						report(field.Value.Line())
 					}
 				}
@@ -67,29 +69,34 @@ func live(value ast.Expr) bool {
 	return none || slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, literal(value))
 }
 
-// mayWrite lists the files that may write, and why. All but the last seven write for commit,
+// mayWrite lists the functions that may write, by file, and what. All but those after the empty line write for commit,
 // which calls them in its order after everything is decided.
 var mayWrite = map[string]string{
-	"lua/unit/unit.lua":             "the places and the alarm of the root",
-	"lua/store/events.lua":          "events",
-	"lua/store/record.lua":          "records",
-	"lua/store/index.lua":           "sorted sets",
-	"lua/store/later.lua":           "commands that were deferred",
-	"lua/store/publish.lua":         "messages",
-	"lua/queue/count.lua":           "counters of queues",
-	"lua/queue/wake.lua":            "tokens: it reads the lines as commit has left them",
-	"lua/store/tally.lua":           "figures",
-	"lua/queue/recount_running.lua": "counters, computed from what commit has written",
-	"lua/wait/write_waits.lua":      "counters of waits",
-	"lua/wait/journal.lua":          "journals",
+	"lua/unit/unit.lua: write_root":        "the places and the alarm of the root",
+	"lua/store/events.lua: add":            "events",
+	"lua/store/record.lua: record":         "records",
+	"lua/store/index.lua: run":             "sorted sets",
+	"lua/store/later.lua: later":           "commands that were deferred",
+	"lua/store/messages.lua: publish":      "messages",
+	"lua/store/figures.lua: home":          "the hash of a kind's figures",
+	"lua/store/figures.lua: add_one":       "a figure",
+	"lua/store/figures.lua: add_many":      "figures",
+	"lua/queue/queue.lua: count":           "counters of queues",
+	"lua/queue/queue.lua: pass_on":         "tokens: it reads the lines as commit has left them",
+	"lua/queue/queue.lua: wake_one":        "tokens",
+	"lua/queue/queue.lua: recount_running": "counters, computed from what commit has written",
+	"lua/queue/queue.lua: go_to":           "where the recount goes on",
+	"lua/queue/queue.lua: finish_count":    "the end of the recount",
+	"lua/wait/wait.lua: write_waits":       "counters of waits",
+	"lua/wait/journal.lua: journal":        "journals",
 
-	"lua/store/try.lua":      "runs the command of its caller, which has the same rule",
-	"lua/store/attempt.lua":  "the same",
-	"lua/explain/ask.lua":    "the same; explain has the flag no-writes",
-	"lua/sweep/turn.lua":     "the turn and the next reaper, after all units of the sweep are written",
-	"lua/call/open.lua":      "the root: there is nothing else to decide",
-	"lua/call/define.lua":    "defaults of a kind: there is nothing else to decide",
-	"lua/call/configure.lua": "settings of the root: there is nothing else to decide",
+	"lua/store/try.lua: try":            "runs the command of its caller, which has the same rule",
+	"lua/store/try.lua: attempt":        "the same",
+	"lua/explain/read.lua: ask":         "the same; explain has the flag no-writes",
+	"lua/sweep/turn.lua: turn":          "the turn and the next reaper, after all units of the sweep are written",
+	"lua/call/open.lua: open":           "the root: there is nothing else to decide",
+	"lua/call/define.lua: store":        "defaults of a kind: there is nothing else to decide",
+	"lua/call/configure.lua: configure": "settings of the root: there is nothing else to decide",
 }
 
 // runs lists the functions that run a command, and which of their arguments names it.
@@ -106,12 +113,12 @@ var readers = []string{"EXISTS", "GET", "MGET", "STRLEN", "TYPE", "TIME", "TTL",
 
 // writesInLua finds commands outside of mayWrite that are not readers. Redis does not roll
 // back, so what a call writes before it has decided remains if it then raises an error. It
-// also finds files in mayWrite that write nothing.
+// also finds functions in mayWrite that write nothing.
 func writesInLua(fsys fs.FS) ([]string, error) {
 	var found []string
 	writes := map[string]bool{}
 	err := luaFiles(fsys, func(name string, chunk []ast.Stmt) {
-		visit(chunk, func(node any) {
+		visitEach(name, chunk, func(function string, node any) {
 			call, ok := node.(*ast.FuncCallExpr)
 			if !ok {
 				return
@@ -124,15 +131,15 @@ func writesInLua(fsys fs.FS) ([]string, error) {
 			if slices.Contains(readers, command) {
 				return
 			}
-			writes[name] = true
-			if mayWrite[name] != "" {
+			writes[function] = true
+			if mayWrite[function] != "" {
 				return
 			}
 			if command == "" {
 				command = "a computed command"
 			}
-			found = append(found, fmt.Sprintf("%s:%d: %s: a call must not write while it decides: defer the command (%s)",
-				name, call.Line(), command, strings.Join(putOff, ", ")))
+			found = append(found, fmt.Sprintf("%s:%d: %s in %s: a call must not write while it decides: defer the command (%s)",
+				name, call.Line(), command, path.Base(function), strings.Join(putOff, ", ")))
 		})
 	})
 	if _, missing := fs.Stat(fsys, "lua/unit/unit.lua"); missing == nil {

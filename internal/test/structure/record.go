@@ -9,10 +9,10 @@ import (
 )
 
 // The fields of a record are named in two places: those of its first lines in the opening
-// comment of parse.lua, the lines and texts after them in names.lua. Each name has a row in
+// comment of parse, the lines and texts after them in names. Each name has a row in
 // docs/reference/keys.md, under the heading of its text.
 const (
-	namesLua     = "lua/store/names.lua"
+	recordLua    = "lua/store/record.lua"
 	specHeading  = "### The spec\n"
 	stateHeading = "### The state\n"
 )
@@ -27,11 +27,7 @@ var (
 
 // recordTable finds fields of records in which the Lua and the document differ.
 func recordTable(fsys fs.FS) ([]string, error) {
-	parse, err := fs.ReadFile(fsys, parseLua)
-	if err != nil {
-		return nil, err
-	}
-	names, err := fs.ReadFile(fsys, namesLua)
+	record, err := fs.ReadFile(fsys, recordLua)
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +35,12 @@ func recordTable(fsys fs.FS) ([]string, error) {
 	if err != nil {
 		return []string{"there is no " + keysDocs}, nil
 	}
-	first := firstLines.FindSubmatch(parse)
+	first := firstLines.FindSubmatch(record)
 	if first == nil {
-		return []string{parseLua + " does not name the words of the first lines"}, nil
+		return []string{recordLua + " does not name the words of the first lines"}, nil
 	}
 	inLua := map[string][]string{"spec": strings.Fields(string(first[1])), "state": strings.Fields(string(first[2]))}
-	for _, list := range namesOf.FindAllSubmatch(names, -1) {
+	for _, list := range namesOf.FindAllSubmatch(record, -1) {
 		of := string(list[1])
 		for _, name := range inQuotes.FindAllSubmatch(list[2], -1) {
 			inLua[of] = append(inLua[of], string(name[1]))
@@ -60,7 +56,7 @@ func recordTable(fsys fs.FS) ([]string, error) {
 		}
 		for _, name := range inDocs {
 			if !slices.Contains(inLua[of.text], name) {
-				found = append(found, fmt.Sprintf("%s: `%s` is not a name of a %s in %s or %s", keysDocs, name, of.text, namesLua, parseLua))
+				found = append(found, fmt.Sprintf("%s: `%s` is not a name of a %s in %s", keysDocs, name, of.text, recordLua))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ var rules = []rule{
 	{"a terminal status is given in finish.lua only", terminalStatus},
 	{"nothing is written while a call decides", writesInLua},
 	{"the folders of the Lua are floors", luaFloors},
-	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/may_write.lua", "internal/test/luacount/harness.lua")},
+	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/rights.lua", "internal/test/luacount/harness.lua")},
 	{"the clock is read in now.lua only", onlyIn("TIME", "lua/store/now.lua", "internal/test/luacount/harness.lua")},
 	{"the reason of a refusal begins with a verb", reasons},
 	{"documents and code name the same keys", keyTable},

@@ -8,7 +8,7 @@ var repairBugs = []bug{
 		`if is_lost(tx, task, held) then`, `if false then`, "repair"},
 	{"a task that runs stays out of its worker's claims", "repair/repair_task.lua",
 		`index.add(tx, tx.key.claims .. worker, string.format("%.1f", newest - 0.5), task.id)`, ``, "repair"},
-	{"a worker that lost its lease gets none", "repair/repair_worker.lua",
+	{"a worker that lost its lease gets none", "repair/mend.lua",
 		`mend.must(tx, r, "workers", worker, tx.at + 60000)`, ``, "repair"},
 	{"a wrong instant stays on its clock", "repair/mend.lua",
 		`if score and there ~= tonumber(score) then`, `if score and not there then`, "repair"},

@@ -105,7 +105,7 @@ func TestBugsAreFound(t *testing.T) {
 		bug   bug
 	}{
 		{"an edit of a comment", bug{file: "call/settle.lua", old: "-- Ends and claims ", new: "-- Claims and ends ", by: stories}},
-		{"a bug that another story finds", bug{file: "queue/free_slots.lua", old: "if not c or c[1] then", new: "if not c then", by: "stories/complete"}},
+		{"a bug that another story finds", bug{file: "queue/queue.lua", old: "if not c or c[1] then", new: "if not c then", by: "stories/complete"}},
 	} {
 		if f, err := g.hunt(test.bug); err != nil || f.by != survived {
 			t.Errorf("%s was found by %s, %v", test.claim, f.by, err)

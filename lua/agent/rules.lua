@@ -1,0 +1,109 @@
+-- When a wait fires, by the ends of its members.
+--
+-- @use store/record
+-- @use store/state: live
+
+-- thresholds returns what a wait of n members fires at: how many that are ok, how many that are bad, and how many that
+-- have ended. If a field is wrong, the fourth and fifth value are the field and why. The third value is at most n, so
+-- that the last end always fires the wait.
+--
+--   mode  all, settled   the last member
+--         fail_fast      the last, or the first that is bad
+--         any            the first, however it ended
+--         any_ok         the first that is ok
+--         n_of_m         `need` that are ok, or fewer than `need` can still be ok
+--         n_settled      `need` of them, however they ended
+--         peek           at once
+--         collect        the first end of any child that the agent was not given yet; it has no members (wait/ends.lua)
+local function thresholds(mode, n, need)
+  if mode == "all" or mode == "settled" then
+    return nil, nil, n
+  elseif mode == "fail_fast" then
+    return nil, n > 0 and 1 or nil, n
+  elseif mode == "peek" then
+    return nil, nil, 0
+  elseif mode == "collect" then
+    if n > 0 then
+      return nil, nil, nil, "mode", "is for all children of the agent, without members: leave them out"
+    end
+    return nil, nil, 1
+  elseif mode == "any" or mode == "any_ok" then
+    if n == 0 then
+      return nil, nil, nil, "members", (mode == "any" and "select" or "select_ok") .. " requires at least one future"
+    elseif mode == "any" then
+      return nil, nil, 1
+    end
+    return 1, nil, n
+  elseif mode == "n_of_m" or mode == "n_settled" then
+    if not need or need > n then
+      return nil, nil, nil, "need", "must be a whole number from 0 to " .. n .. ", the number of different members"
+    elseif mode == "n_settled" then
+      return nil, nil, need
+    elseif need == 0 then
+      return nil, nil, 0
+    end
+    return need, n - need + 1, n
+  end
+  return nil, nil, nil, "mode", "must be all, fail_fast, settled, any, any_ok, n_of_m, n_settled, peek or collect"
+end
+
+-- fires reports how a wait fires by its counters: "satisfied"; "impossible", if the members left cannot satisfy it; or
+-- nil, if it does not fire yet.
+--
+--   w  ok, bad, settled        counters
+--      need_ok, most_bad, all  thresholds; nil for one that the mode does not use (agent/rules.lua)
+local function fires(w)
+  if w.need_ok and w.ok >= w.need_ok then
+    return "satisfied"
+  elseif w.most_bad and w.bad >= w.most_bad then
+    return "impossible"
+  elseif w.settled >= w.all then
+    return w.need_ok and "impossible" or "satisfied"
+  end
+end
+
+-- counts_as returns how a wait counts an ended member: "o" ok, "b" bad, "n" neither. The mask has a letter
+-- for each way to end: completed, error, failed (no retry), timeout, cancelled. A task whose on_deadline is fail
+-- counts as failed when its own time is up; its error says so (task/ending.lua).
+local function counts_as(mask, task)
+  local place, reason = 2, task.reason
+  if task.status == "COMPLETED" then
+    place = 1
+  elseif task.status == "CANCELLED" then
+    place = 5
+  elseif reason == "failed" or task.timeout_type and task.error == "Workflow exceeded timeout" then
+    place = 3
+  elseif reason == "timeout" then
+    place = 4
+  end
+  return string.sub(mask, place, place)
+end
+
+-- by_end sorts members by the instant they ended; those of one instant by their place.
+local function by_end(members)
+  table.sort(members, function(a, b)
+    return a.ended < b.ended or a.ended == b.ended and a.place < b.place
+  end)
+end
+
+-- first_end returns which of some tasks ended first, and when; nil if none of them has ended.
+local function first_end(tx, ids)
+  local first, at = nil, nil
+  record.load(tx, ids)
+  for _, id in ipairs(ids) do
+    local task = record.get(tx, id)
+    local ended = task and task.status and not live(task) and tonumber(task.completed_at)
+    if ended and (not at or ended < at) then
+      first, at = id, ended
+    end
+  end
+  return first, at
+end
+
+-- verdict returns the journal entry of a wait that is over: how, which member decided, when, the digest and
+-- label of the wait, its members, and those that had ended, in the order they ended. It is stored, and
+-- never computed again.
+local function verdict(w, reason, winner, instant, settled)
+  return "wait " .. reason .. " " .. (winner or "-") .. " " .. string.format("%d", instant) .. " " .. w.digest .. "\n" ..
+    w.label .. "\n" .. w.members .. "\n" .. table.concat(settled, " ")
+end

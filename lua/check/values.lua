@@ -1,0 +1,83 @@
+-- Checks of single values.
+
+-- whole converts a text of digits to a number of up to 2^53. It returns nil for any other text. Long numbers are
+-- compared as text, since a double cannot hold 2^53 + 1.
+--
+--   least, most  the bounds; nil: 0 and 2^53
+local function whole(text, least, most)
+  if not text or not string.find(text, "^%d+$") then
+    return nil
+  end
+  if #text > 15 then
+    local digits = string.match(text, "^0*(%d+)$")
+    if #digits > 16 or #digits == 16 and digits > "9007199254740992" then
+      return nil
+    end
+  end
+  local n = tonumber(text)
+  if n >= (least or 0) and n <= (most or 9007199254740992) then
+    return n
+  end
+end
+
+-- digits reports whether a text is a whole number of up to 15 digits.
+local function digits(text)
+  return text ~= nil and #text <= 15 and string.find(text, "^%d+$") ~= nil
+end
+
+-- number returns argument i: how many items follow, each of `each` arguments. It raises an error if the argument
+-- is not a number, or if fewer arguments follow.
+local function number(argv, i, each, what)
+  local n = argv[i] and #argv[i] < 10 and string.find(argv[i], "^%d+$") and tonumber(argv[i])
+  if not n or n * each > #argv - i then
+    error("argument " .. i .. " must be the number of " .. what .. " that follow it", 0)
+  end
+  return n
+end
+
+-- names checks names of kinds and queues, and words. It returns the field that is wrong and why, or nil.
+local names = {}
+
+function names.kind(text)
+  if not text or #text > 128 or not string.find(text, "^%w[%w._:/-]*$") then
+    return "kind", "must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit"
+  end
+end
+
+function names.queue(text)
+  if not text or #text > 128 or not string.find(text, "^%w[%w._-]*$") then
+    return "queue", "must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
+  end
+end
+
+-- word raises an error unless a text is one word: the first line of a record will contain it.
+function names.word(what, text)
+  if not text or #text > 640 or not string.find(text, "^%w[%w%p]*$") then
+    error("the " .. what .. " must be one word of up to 640 bytes that begins with a letter or digit", 0)
+  end
+  return text
+end
+
+local choices = {
+  events = {all = true, terminal = true, none = true, why = "must be all, terminal or none"},
+  figures = {on = true, off = true, why = "must be on or off"},
+}
+
+-- setting says what is wrong with a setting of a namespace, or returns nil.
+local function setting(name, value)
+  if name == "event_mib" then
+    return not whole(value, 1, 65536) and "must be a whole number from 1 to 65536" or nil
+  elseif not choices[name] then
+    return "is not a setting of a namespace"
+  end
+  return choices[name][value] ~= true and choices[name].why or nil
+end
+
+-- flow_names checks the id and the version of a definition. It returns the field that is wrong and why, or nil.
+local function flow_names(id, version)
+  if not id or #id > 64 or not string.find(id, "^%a[%w_-]*$") then
+    return "id", "must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter"
+  elseif version ~= "" and (not version or #version > 64 or not string.find(version, "^%w[%w._-]*$")) then
+    return "version", "must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
+  end
+end

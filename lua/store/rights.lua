@@ -1,0 +1,232 @@
+-- Whether the user of Redis may do what a call is about to do, and what the user lacks for a role.
+
+-- need raises if the user may not run a command on a key. If the user lacks the command itself, the error names the
+-- root, which the user can write (store/rights.lua). Otherwise it names the key.
+local function need(tx, command, key, ...)
+  if not redis.acl_check_cmd(command, key, ...) then
+    local on = redis.acl_check_cmd(command, tx.key.root, ...) and key or tx.key.root
+    error({err = "NOPERM this user may not run " .. command .. " on " .. on .. ": nothing was written"}, 0)
+  end
+end
+
+local function need_for_set(tx, gains, loses)
+  if gains then
+    need(tx, "ZADD", gains, "1", "x")
+  end
+  if loses then
+    need(tx, "ZREM", loses, "x")
+  end
+end
+
+-- need_for_sets checks the keys of all records and sets with one MSET, then ZADD and ZREM on one set each. If the MSET
+-- is refused, it checks each key with its own command, to find what is lacking.
+local function need_for_sets(tx)
+  local key, gains, loses = tx.key, nil, nil
+  local words, n = {key.spec, "x", key.state, "x"}, 4
+  for _, set in ipairs(tx.sets) do
+    gains = set.news > 0 and set.key or gains
+    loses = set.gone and set.key or loses
+    words[n + 1], words[n + 2] = set.key, "x"
+    n = n + 2
+  end
+  if not redis.acl_check_cmd("MSET", unpack(words, 1, math.min(n, 4000))) then
+    need(tx, "MSET", key.spec, "x")
+    need(tx, "MSET", key.state, "x")
+    for _, set in ipairs(tx.sets) do
+      need_for_set(tx, set.news > 0 and set.key, set.gone and set.key)
+    end
+  end
+  need_for_set(tx, gains, loses)
+end
+
+-- need_for_later checks the writes of store/later.lua.
+local function need_for_later(tx)
+  for _, key in ipairs(tx.drops) do
+    need(tx, "UNLINK", key)
+  end
+  for _, key in ipairs(tx.lists) do
+    need(tx, "RPUSH", key, "x")
+  end
+  for _, commands in ipairs({tx.before, tx.after}) do
+    for _, c in ipairs(commands) do
+      if c[1] == "DEL" then
+        for i = 2, #c do
+          need(tx, "DEL", c[i])
+        end
+      else
+        need(tx, c[1], c[2], "1", "1")
+      end
+    end
+  end
+end
+
+-- need_for_queues checks the writes of counters, and of tokens.
+local function need_for_queues(tx)
+  local key, counts = tx.key, next(tx.counts)
+  if counts then
+    need(tx, "HINCRBY", key.queue, "x", "1")
+    if tx.counts[counts].enqueued then
+      need(tx, "SADD", key.queues, "x")
+    end
+  end
+  if tx.recount then
+    for _, c in ipairs({{"ZRANGE", key.claims, "0", "1"}, {"ZRANGE", key.workers, "0", "1"}, {"SMEMBERS", key.queues},
+      {"HGET", key.queue, "x"}, {"HSET", key.queue, "x", "x"}, {"HINCRBY", key.recount, "x", "1"}, {"HGETALL", key.recount},
+      {"DEL", key.recount}, {"HSET", key.root, "x", "x"}, {"HDEL", key.root, "x"}}) do
+      need(tx, unpack(c))
+    end
+  end
+  if tx.recount or next(tx.wakes) then
+    need(tx, "RPUSH", key.wake, "x")
+    need(tx, "LLEN", key.wake)
+  end
+  if tx.asked or tx.root.controlled then
+    need(tx, "ZCARD", key.ready)
+  end
+  if tx.asked then
+    need(tx, "DEL", key.wake)
+  end
+end
+
+-- may_write raises, before the first command of a commit, if the user lacks a right that the commit needs: Redis
+-- does not take back what is written. It runs no command. Redis before 7.0 cannot check rights.
+local function may_write(tx)
+  if not redis.acl_check_cmd then
+    return
+  end
+  need_for_sets(tx)
+  need_for_later(tx)
+  if next(tx.waits) or next(tx.journals) then
+    need(tx, "HSET", tx.key.wait, "x", "x")
+    need(tx, "HINCRBY", tx.key.journal, "x", "1")
+  end
+  need_for_queues(tx)
+  if tx.earliest or tx.seq or tx.front or tx.number or tx.events[1] then
+    need(tx, "HSET", tx.key.root, "x", "x")
+  end
+  if tx.figures ~= tx.none or tx.tallies ~= tx.none then
+    for _, c in ipairs({{"HMGET", tx.key.figures, "x"}, {"HSET", tx.key.figures, "x", "x"}, {"SISMEMBER", tx.key.kinds, "x"},
+      {"SCARD", tx.key.kinds}, {"HLEN", tx.key.figures}, {"SADD", tx.key.kinds, "x"}, {"HINCRBY", tx.key.figures, "x", "1"}, {"HDEL", tx.key.figures, "x"}}) do
+      need(tx, unpack(c))
+    end
+  end
+  if tx.events[1] then
+    need(tx, "XADD", tx.key.events, "*", "x", "x")
+  end
+end
+
+local writes = "DEL EXISTS HDEL HGET HGETALL HINCRBY HLEN HMGET HSET LLEN LRANGE LTRIM MGET RPUSH SADD SCARD SET SISMEMBER SMEMBERS " ..
+  "TIME UNLINK XADD XLEN ZADD ZCARD ZRANGE ZRANGEBYSCORE ZREM ZSCORE "
+local sweeps = "ZREVRANGE ZREVRANGEBYSCORE "
+-- rights lists the commands that a program runs in each role: produce, work, reap, read, or all. Every call that
+-- writes can end tasks that are late, so the roles that write differ little. Some commands are run by clients and not
+-- by calls: BLPOP, and those with which a reader reads keys. docs/how-to/security.md has the same lists.
+local rights = {
+  commands = {
+    produce = writes .. "GET SSCAN",
+    work = writes .. sweeps .. "GET LINDEX",
+    reap = writes .. sweeps,
+    read = "EXISTS GET GETRANGE HGET HGETALL HMGET HSCAN LLEN LRANGE MGET SISMEMBER SMEMBERS SSCAN TIME TYPE XLEN XRANGE XREVRANGE ZCARD ZCOUNT ZMSCORE " ..
+      "ZRANGE ZRANGEBYSCORE ZRANK ZSCAN ZSCORE",
+    all = writes .. sweeps .. "GET GETRANGE HSCAN LINDEX SSCAN TYPE XRANGE XREVRANGE ZCOUNT ZMSCORE ZRANK ZSCAN",
+  },
+}
+
+-- others returns the commands whose keys depend on their arguments, each with the roles that need it.
+function rights.others(root)
+  return {
+    {rule = "+mset", of = "produce work reap all", "MSET", root, "x"},
+    {rule = "+zinter", of = "produce work reap all", "ZINTER", "1", root},
+    {rule = "+blpop", of = "work all", "BLPOP", root, "1"},
+    {rule = "+xinfo|stream", of = "read all", "XINFO", "STREAM", root},
+    {rule = "+xread", of = "read all", "XREAD", "STREAMS", root, "0"},
+    {rule = "+scan", of = "read all", "SCAN", "0"},
+  }
+end
+
+local channels = {"alarm", "ended", "stop"} -- in store/keys
+
+local function may(...)
+  return redis.acl_check_cmd(...)
+end
+
+-- pattern turns a name of store/keys into the pattern of an ACL rule, and one into an example key.
+local function pattern(name)
+  return string.sub(name, -1) == ":" and name .. "*" or name
+end
+
+local function one(name)
+  return string.sub(name, -1) == ":" and name .. "x" or name
+end
+
+local function lacking_commands(key, access, words)
+  for command in string.gmatch(rights.commands[access], "%S+") do
+    if not may(command, key.root) then
+      words[#words + 1] = "+" .. string.lower(command)
+    end
+  end
+  for _, right in ipairs(rights.others(key.root)) do
+    if string.find(right.of, access, 1, true) and not may(unpack(right)) then
+      words[#words + 1] = right.rule
+    end
+  end
+end
+
+-- lacking_keys checks every key with one command. If the user lacks that command, lacking_keys checks no keys.
+local function lacking_keys(key, access, words)
+  local is_channel = {}
+  for _, name in ipairs(channels) do
+    is_channel[name] = true
+  end
+  local command = access == "read" and "HMGET" or "HINCRBY"
+  if not may(command, key.root, "x", "1") then
+    return
+  end
+  for name, of in pairs(key) do
+    if not is_channel[name] and name ~= "partition" and not may(command, one(of), "x", "1") then
+      words[#words + 1] = "~" .. pattern(of)
+    end
+  end
+end
+
+-- lacking_channels reports a command as missing if it is refused on every channel. If both commands are, perhaps only
+-- the channels are missing: Redis does not say which.
+local function lacking_channels(key, words)
+  local refused = {publish = {}, subscribe = {}}
+  for _, name in ipairs(channels) do
+    local channel = one(key[name])
+    if not may("PUBLISH", channel, "x") then
+      table.insert(refused.publish, "&" .. pattern(key[name]))
+    end
+    if not may("SUBSCRIBE", channel) then
+      table.insert(refused.subscribe, "&" .. pattern(key[name]))
+    end
+  end
+  local fewer = #refused.publish < #refused.subscribe and "publish" or "subscribe"
+  for command, rules in pairs(refused) do
+    if #rules == #channels then
+      words[#words + 1] = "+" .. command
+    end
+  end
+  for _, rule in ipairs(refused[fewer]) do
+    words[#words + 1] = rule
+  end
+end
+
+-- lacking lists the rights that a program needs for its role and that the user lacks, as words of ACL SETUSER:
+-- +command, ~keys, &channels. It runs no command, and needs no right itself. Redis before 7.0 cannot check rights.
+--
+-- The user can read and write the root, or this call would not run. So a command that is refused on the root is not
+-- allowed at all, and a command that is allowed there can be used to check other keys.
+local function lacking(key, access)
+  local words = {}
+  if redis.acl_check_cmd then
+    lacking_commands(key, access, words)
+    lacking_keys(key, access, words)
+    if access ~= "read" then
+      lacking_channels(key, words)
+    end
+    table.sort(words)
+  end
+  return words
+end

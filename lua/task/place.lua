@@ -1,0 +1,154 @@
+-- Where a live task waits for something: in a line, on a clock, or with a worker.
+--
+-- @use queue/queue: count, place
+-- @use store/events: emit, escape
+-- @use store/index
+-- @use store/messages: alarm
+-- @use store/record
+-- @use store/state: final, nearest
+-- @use store/try: attempt
+-- @use store/tx: own
+-- @use wait/journal
+-- @use wait/wait: forget_wait, stop_waiting
+
+-- schedule_limit puts a live task on the clock of limits at its nearest instant, or removes it from the clock.
+local function schedule_limit(tx, task)
+  local first = nearest(task)
+  if first then
+    index.add(tx, tx.key.limits, string.format("%d", first), task.id)
+    alarm.note(tx, first)
+  else
+    index.remove(tx, tx.key.limits, task.id)
+  end
+end
+
+-- set_limit sets limit_at: the instant at which a task has been in line too long, or its attempt takes too long.
+-- A limit at or after the end of the task is not kept.
+--
+--   instant  a number, or nil for no limit
+local function set_limit(tx, task, instant)
+  local last = final(task)
+  if instant and not (last and last <= instant) then
+    record.set(tx, task, "limit_at", string.format("%d", instant))
+    schedule_limit(tx, task)
+  elseif task.limit_at then
+    record.set(tx, task, "limit_at", nil)
+    schedule_limit(tx, task)
+  end
+end
+
+-- put_aside removes an id whose record cannot be used from every clock, so that it stops no other task, and keeps it
+-- in `broken` for repair. A call reports it once, even if it meets the id again on further clocks.
+--
+--   clocks  the clocks to remove it from; nil: all of them. If given, the record still says whether the task runs
+--
+-- Running tasks are counted again when an id enters `broken`, and not while the id stays there. The operator who
+-- repairs the record removes its id.
+local function put_aside(tx, id, why, clocks)
+  local key = tx.key
+  for _, clock in ipairs(clocks or {key.deadlines, key.limits, key.delayed, key.waits, key.draining, key.retained}) do
+    index.remove(tx, clock, id)
+  end
+  if tx.aside[id] or tx.put_aside[id] then
+    return
+  end
+  own(tx, "aside")[id] = true
+  tx.recount = tx.recount or not clocks and type(attempt("ZSCORE", key.broken, id)) ~= "string"
+  index.add(tx, key.broken, tx.now, id)
+  emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))
+end
+
+-- line_up puts a PENDING task in line, and starts the limit of the line. The attempt of an agent that was woken
+-- continues, with its limit (attempt_at).
+--
+--   front  the task was given back: it gets a place at the front of the line
+--   limit  the instant at which it has been in line too long, if that was known before; nil: its queue_timeout from now
+local function line_up(tx, task, front, limit)
+  place(tx, task.id, task.queue, task.priority, task.woken and "woken" or front and "front")
+  local instant = limit or task.queue_timeout_ms and tx.at + task.queue_timeout_ms
+  local attempt_end = tonumber(task.attempt_at or nil)
+  if attempt_end and not (instant and instant < attempt_end) then
+    instant = attempt_end
+  end
+  set_limit(tx, task, instant)
+end
+
+-- mend_place makes sure that a PENDING task is in its line, or on the clock of delayed tasks. A caller that removes
+-- a task from a place where it does not belong must call mend_place: the task could be in no other place, and no call
+-- would find it.
+--
+-- A plain task in line has no state. If a task is in no line and has no state, its state is lost: how often it ran
+-- and which children it has is unknown. So it is put aside, and mend_place returns why. Any other task gets its place.
+local function mend_place(tx, task)
+  if task.status ~= "PENDING" or task.role or task.put_back_now then
+    return nil
+  elseif task.available_at then
+    index.add(tx, tx.key.delayed, task.available_at, task.id)
+    return nil
+  elseif type(attempt("ZSCORE", tx.key.ready .. task.queue, task.id)) == "string" then
+    return nil
+  elseif attempt("EXISTS", tx.key.state .. task.id) == 1 then
+    line_up(tx, task)
+    return nil
+  end
+  local why = "its state is lost: it is PENDING, but neither in line nor delayed"
+  put_aside(tx, task.id, why)
+  return why
+end
+
+-- leave removes a live task from where its status has put it: its line, the delayed tasks, its worker's claims, or its
+-- wait. A promise is in none of them.
+local function leave(tx, task)
+  local key = tx.key
+  if task.status == "RUNNING" then
+    index.remove(tx, key.claims .. task.worker, task.id)
+    count.run(tx, task.queue, task.worker, -1)
+  elseif task.status == "WAITING" then
+    stop_waiting(tx, task)
+  elseif task.available_at then
+    index.remove(tx, key.delayed, task.id)
+  elseif not task.role then
+    index.remove(tx, key.ready .. task.queue, task.id)
+  end
+  if task.waiting then
+    forget_wait(tx, task)
+  end
+end
+
+-- put_back makes a task whose attempt is over PENDING again: in line, or delayed.
+--
+--   start  the instant from which on it can be claimed; at or before now: at once
+--   front  the task is not at fault: it gets a place at the front of the line
+--   unfit  its worker has no handler for its kind. Its time in line continues (line_at), and it is delayed: 10 ms, twice as
+--          long each further time in a row (passed_on), until start or for 1 s at most
+--
+-- put_back_now tells later code of the same unit that the task was put back. If an agent was waiting, its next attempt
+-- can come to the same wait again. Then the limit of the wait and the limits of its members must be the same: the
+-- journal keeps to which wait they belong.
+local function put_back(tx, task, start, front, unfit)
+  if task.waiting then
+    journal.keep_limit(tx, task)
+  end
+  leave(tx, task)
+  local limit, passed = unfit and tonumber(task.line_at or nil), tonumber(task.passed_on or 0)
+  if unfit then
+    start = tx.at + math.min(start > tx.at and start - tx.at or 1000, 10 * 2 ^ passed)
+  end
+  for _, name in ipairs({"lost_by", "attempt_at", "line_at", "passed_on", "woken"}) do
+    record.set(tx, task, name, nil)
+  end
+  task.worker, task.status, task.put_back_now = false, "PENDING", true
+  record.touch(tx, task)
+  if unfit then
+    record.set(tx, task, "passed_on", string.format("%d", passed + 1))
+  end
+  if start > tx.at then
+    record.set(tx, task, "available_at", string.format("%d", start))
+    index.add(tx, tx.key.delayed, task.available_at, task.id)
+    alarm.note(tx, start)
+    set_limit(tx, task, limit)
+  else
+    record.set(tx, task, "ready_at", tx.now)
+    line_up(tx, task, front, limit)
+  end
+end

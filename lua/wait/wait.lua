@@ -1,0 +1,138 @@
+-- The state of an agent's wait, and what is counted in it.
+--
+-- @use queue/queue: count
+-- @use store/index
+-- @use store/later
+-- @use store/record: owner_state, record
+-- @use store/try: attempt, try
+-- @use store/tx: own
+
+-- waits reports whether an agent is WAITING in its record.
+local function waits(tx, id)
+  local agent = record.get(tx, id)
+  return agent and agent.status == "WAITING"
+end
+
+-- read_wait reads what is needed to count members in an agent's wait. A unit of work reads a wait once and
+-- counts in the table; wait/wait.lua writes it.
+--
+--   state   open, forming (parts are still being sent), fired; false if there is no wait
+--   names   members whose end this unit has counted
+--   gone    members that this unit has taken out of the pending ones, by name
+--   fields  other fields to write: name, value, …
+--
+-- Returns the wait, or nil and why it cannot be used
+local function read_wait(tx, id)
+  local w = tx.waits[id]
+  if w then
+    return not w.broken and w or nil, w.broken
+  end
+  local f = attempt("HMGET", tx.key.wait .. id, "state", "wait_deadline_at", "ok", "bad", "settled", "need_ok",
+    "most_bad", "all", "mask", "masks", "limit_ms", "first_at", "since", "patient", "size", "mode")
+  if f.err then
+    w = {broken = f.err}
+  else
+    w = {state = f[1], ends = tonumber(f[2] or nil), ok = tonumber(f[3] or nil), bad = tonumber(f[4] or nil),
+      settled = tonumber(f[5] or nil), need_ok = tonumber(f[6] or nil), most_bad = tonumber(f[7] or nil),
+      all = tonumber(f[8] or nil), mask = f[9], masks = f[10], limit_ms = f[11], first_at = f[12],
+      since = tonumber(f[13] or nil), patient = f[14], size = tonumber(f[15] or nil) or math.huge, mode = f[16],
+      names = {}, gone = {}, fields = {}, changed = false}
+    if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
+      w = {broken = tx.key.wait .. id .. " has no counters"}
+    elseif w.state ~= "open" and w.state ~= "fired" and waits(tx, id) then
+      w = {broken = "it is WAITING, but its wait is lost"}
+    end
+  end
+  own(tx, "waits")[id] = w
+  return not w.broken and w or nil, w.broken
+end
+
+-- count_end notes the end of a member, to be counted in its owner's wait. All ends of a unit are counted at the end of
+-- the unit, in the order of their instants (agent/wake_agents.lua).
+local function count_end(tx, task, owner)
+  read_wait(tx, owner.id)
+  local noted, w = own(tx, "noted"), tx.waits[owner.id]
+  local ends = noted[owner.id]
+  if not ends then
+    noted[#noted + 1] = owner.id
+  end
+  if not ends or ends.wait ~= w then -- earlier ends belong to a wait that is forgotten
+    ends = {wait = w}
+    noted[owner.id] = ends
+  end
+  ends[#ends + 1] = task.id
+end
+
+-- forget_wait deletes the wait of an agent. Members that end from then on are not counted. The members' own limits are
+-- kept until the agent ends or leaves this wait (agent/wake_agents.lua): its next attempt can come to the same wait.
+local function forget_wait(tx, task)
+  local key = tx.key
+  for _, name in ipairs({key.wait .. task.id, key.pending .. task.id, key.settled .. task.id}) do
+    later.drop(tx, name)
+    index.forget(tx, name)
+  end
+  own(tx, "waits")[task.id] = {state = false, names = {}, gone = {}, fields = {}}
+  record.set(tx, task, "waiting", nil)
+end
+
+-- stop_waiting removes a WAITING agent from the counts of waiting agents, and from the clock of waits. Its queue counts the
+-- agent among all waiting agents, and in the counter that the record names (agent/suspend.lua). An agent that an older
+-- version has suspended has no such name.
+local function stop_waiting(tx, agent)
+  index.remove(tx, tx.key.waits, agent.id)
+  count.add(tx, agent.queue, "waiting", -1)
+  if agent.counted_as then
+    count.add(tx, agent.queue, agent.counted_as, -1)
+    record.set(tx, agent, "counted_as", nil)
+  end
+end
+
+-- write_waits writes the waits in which something was counted: one command for each wait and not for each end, since
+-- a batch ends many members of one wait.
+local function write_waits(tx)
+  for id, w in pairs(tx.waits) do
+    if w.changed then
+      local words, n = w.fields, #w.fields
+      local function put(name, value)
+        if value then
+          words[n + 1], words[n + 2] = name, value
+          n = n + 2
+        end
+      end
+      put("state", w.state)
+      for _, name in ipairs({"ok", "bad", "settled"}) do
+        put(name, string.format("%d", w[name]))
+      end
+      put("reason", w.reason)
+      put("winner", w.winner)
+      put("fired_at", w.fired_at and string.format("%d", w.fired_at))
+      put("first_at", w.first_at)
+      put("losers", w.losers)
+      put("wait_deadline_at", w.ends and string.format("%d", w.ends))
+      try(tx, "HSET", tx.key.wait .. id, unpack(words))
+    end
+  end
+end
+
+-- score returns the score of a child in one of the sets of its owner's wait, or nil.
+local function score(tx, key, name)
+  local found = not index.removed(tx, key, name) and attempt("ZSCORE", key, name)
+  return type(found) == "string" and tonumber(found) or nil
+end
+
+-- patience_end returns the instant at which its owner's wait cancels a child, or nil: the child's own limit in that
+-- wait, if the wait is open and its limit is not before that. A child that runs and has a grace does not end by this
+-- limit: cancel_member has it stop first.
+--
+-- An earlier attempt of the owner can have left limits of children that are not members of this wait. They end no task.
+local function patience_end(tx, task)
+  local owner = not task.cancel_at and not (task.status == "RUNNING" and task.cancel_grace_ms) and owner_state(tx, task)
+  local w = owner and owner.waiting and read_wait(tx, owner.id)
+  if w and w.state == "open" and w.patient then
+    local name = string.sub(task.id, #owner.id + 2)
+    local instant = not w.gone[name] and score(tx, tx.key.patience .. owner.id, name)
+    if instant and not (w.ends and w.ends < instant) and score(tx, tx.key.pending .. owner.id, name) then
+      return instant
+    end
+  end
+end
