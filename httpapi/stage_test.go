@@ -68,6 +68,11 @@ func stageOf(t *testing.T, q *queue.Queue, config Config) *stage {
 		t.Fatal(err)
 	}
 	s.listen(s.server.HTTPServer())
+	t.Cleanup(func() {
+		if text := s.log.String(); t.Failed() && text != "" {
+			t.Logf("the log:\n%s", text)
+		}
+	})
 	return s
 }
 
