@@ -199,8 +199,9 @@ func TestRequestsAreBounded(t *testing.T) {
 
 // While Redis hangs, requests are answered within a second, and afterwards all is well again.
 func TestRedisIsAway(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
-	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s := newStageOn(t, redis.Client(t), "shop", Config{Silence: awaySilence})
 	id := s.want(201, "POST", "tasks", `{"kind":"k"}`).text("id")
 	waits := make(chan answered, 1)
 	go func() { waits <- s.do("GET", "tasks/"+id+"/result?wait=60s", "") }()

@@ -191,8 +191,9 @@ func TestADeadWorkerIsNotListed(t *testing.T) {
 
 // An outage is one line at its beginning and one at its end, however many requests there are.
 func TestAnOutageIsLoggedOnce(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t, "--appendonly", "yes")
-	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s := newStageOn(t, redis.Client(t), "shop", Config{Silence: awaySilence})
 	s.want(200, "GET", "queues", "")
 	redis.Kill()
 	for range 3 {

@@ -14,11 +14,12 @@ import (
 
 // A shard of a cluster hangs. Requests that need it are answered within a second, and others are served as before.
 func TestOneShardOfAClusterHangs(t *testing.T) {
+	t.Parallel()
 	redistest.SkipClusters(t)
 	cluster := redistest.StartCluster(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { rdb.Close() })
-	s := stageOf(t, queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 8}), Config{})
+	s := stageOf(t, queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 8}), Config{Silence: awaySilence})
 	first := cluster.Master(t, rdb, s.q.Root(0))
 	sick, well := "", s.enqueueIn(0)
 	var victim *redistest.Server

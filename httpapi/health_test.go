@@ -18,7 +18,7 @@ func TestARemovedNamespaceIsNoFailureOfTheServer(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
 	shop, mail := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"}), queuetest.Open(t, rdb, queue.Config{Namespace: "mail"})
-	s := stageOf(t, shop, Config{})
+	s := stageOf(t, shop, Config{Silence: awaySilence})
 	api, err := New(Config{Queues: []*queue.Queue{shop, mail}, Public: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -31,8 +31,9 @@ func (s *stage) everyRoute(what string, check func(r route, a answered) bool) {
 
 // Whatever is wrong with Redis, each route says so, and all is well again afterwards. internal/test/timing measures how soon.
 func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t, "--appendonly", "yes")
-	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s := newStageOn(t, redis.Client(t), "shop", Config{Silence: awaySilence})
 	well := func() bool {
 		return s.do("POST", "tasks", `{"kind":"k","queue":"mail"}`).status == 201 && s.do("GET", "/readyz", "").status == 200
 	}
@@ -88,8 +89,9 @@ func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
 
 // Redis was stopped. A task that certainly did not reach it is refused with 503, which says that nothing was changed, and not with 504.
 func TestATaskThatDidNotReachRedisIsNotUnknown(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t, "--appendonly", "yes")
-	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s := newStageOn(t, redis.Client(t), "shop", Config{Silence: awaySilence})
 	s.want(201, "POST", "tasks", `{"kind":"k"}`)
 	redis.Kill()
 	for range 3 {
@@ -124,8 +126,9 @@ func TestATaskThatDidNotReachRedisIsNotUnknown(t *testing.T) {
 // Redis hangs. A task that is refused with 503 is never stored, also when Redis reads what it has received. Of tasks that may be stored, the
 // answer is 504.
 func TestATaskThatMayHaveReachedRedisIsUnknown(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
-	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s := newStageOn(t, redis.Client(t), "shop", Config{Silence: awaySilence})
 	unknown, denied := 0, []string{}
 	for round := range 3 {
 		s.want(201, "POST", "tasks", `{"kind":"k"}`) // there is a connection

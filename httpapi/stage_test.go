@@ -47,7 +47,6 @@ func newStageOn(t *testing.T, rdb redis.UniversalClient, namespace string, confi
 func newStageOf(t *testing.T, of queue.Config, config Config) *stage {
 	t.Helper()
 	of.Namespace = redistest.Namespace(t)
-	config.Silence = cmp.Or(config.Silence, time.Minute) // on a busy machine a server that works can be silent for longer than usual
 	return stageOf(t, queuetest.Open(t, redistest.Shared(t).Client(t), of), config)
 }
 
@@ -57,8 +56,13 @@ func (s *stage) another(config Config) *stage {
 	return stageOf(s.t, s.q, config)
 }
 
+// awaySilence is Config.Silence for tests in which Redis is away: long enough for a busy machine.
+const awaySilence = 1500 * time.Millisecond
+
+// stageOf starts a Server over a namespace.
 func stageOf(t *testing.T, q *queue.Queue, config Config) *stage {
 	t.Helper()
+	config.Silence = cmp.Or(config.Silence, time.Minute) // on a busy machine a server that works can be silent for longer than usual
 	s := &stage{t: t, log: &harness.Logs{}, q: q}
 	config.Queues = []*queue.Queue{s.q}
 	config.Public = config.Auth == nil
