@@ -115,13 +115,13 @@ func measure(t *testing.T, in *theatre, scenes []scene) costs {
 }
 
 // rows returns the costs as lines of testdata/costs.txt.
-func (c costs) rows(scenes []scene) string {
+func (c costs) rows(scenes []scene, library *lua.Facade) string {
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.TabIndent)
-	fmt.Fprintln(table, "call\ttasks\tinstructions\tcommands\tC calls\tbytes")
+	fmt.Fprintln(table, "call\ttasks\tinstructions\tcommands\tC calls\tbytes\tfiles")
 	for _, sc := range scenes {
 		w, commands := c[one(sc)].Total()
-		fmt.Fprintf(table, "%s\tone\t%d\t%d\t%d\t%d\n", sc.name, w.Instructions, commands, w.Calls, w.Bytes)
+		fmt.Fprintf(table, "%s\tone\t%d\t%d\t%d\t%d\t%d\n", sc.name, w.Instructions, commands, w.Calls, w.Bytes, len(c[one(sc)].Files(library)))
 		if sc.single {
 			continue
 		}
@@ -140,13 +140,14 @@ const table = "testdata/costs.txt"
 // client sends.
 func TestTheCostOfEachCall(t *testing.T) {
 	t.Parallel()
-	today, again := measure(t, open(t, nil), scenes), measure(t, open(t, nil), scenes)
+	in := open(t, nil)
+	today, again := measure(t, in, scenes), measure(t, open(t, nil), scenes)
 	for name, cost := range today {
 		if !maps.Equal(cost, again[name]) {
 			t.Errorf("%s differs on a second server:\n%s", name, strings.Join(differences(cost, again[name]), "\n"))
 		}
 	}
-	text := today.rows(scenes)
+	text := today.rows(scenes, in.facade)
 	if *update {
 		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -225,8 +226,9 @@ func TestAUselessLoopIsFound(t *testing.T) {
   end`, 1)
 	heartbeat := scenes[slices.IndexFunc(scenes, func(sc scene) bool { return sc.name == "heartbeat" })]
 	played := []scene{heartbeat}
-	before := measure(t, open(t, nil), played).rows(played)
-	after := measure(t, open(t, map[string]string{"store/now": slow}), played).rows(played)
+	in, slowed := open(t, nil), open(t, map[string]string{"store/now": slow})
+	before := measure(t, in, played).rows(played, in.facade)
+	after := measure(t, slowed, played).rows(played, slowed.facade)
 	var figures []int
 	changes := compare(before, after)
 	for _, change := range changes {

@@ -33,11 +33,24 @@ func (c Cost) Profile(library *lua.Facade) string {
 		w := functions[name]
 		fmt.Fprintf(&out, "%12d  %4.1f%%  %8d  %7d  %s\n", w.Instructions, 100*float64(w.Instructions)/float64(sum.Instructions), w.Calls, w.Bytes, name)
 	}
+	fmt.Fprintf(&out, "\nfiles: %s\n", strings.Join(c.Files(library), " "))
 	fmt.Fprintln(&out, "\n     C calls    bytes  C function")
 	for _, name := range most(ofC) {
 		fmt.Fprintf(&out, "%12d  %7d  %s\n", ofC[name].Calls, ofC[name].Bytes, name)
 	}
 	return out.String()
+}
+
+// Files returns the files of the Lua whose functions ran, sorted.
+func (c Cost) Files(library *lua.Facade) []string {
+	files := map[string]bool{}
+	for at := range c {
+		if at.First > 0 {
+			file, _, _ := strings.Cut(library.Place(at.First), ":")
+			files[file] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(files))
 }
 
 // most returns the names with the most work first.
