@@ -2,8 +2,10 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
 	for ; time.Now().Before(over); kills++ {
 		harness.Pass(time.Second + time.Duration(rand.IntN(100)-50)*time.Millisecond) // sleeps: between two kills
 		i := rand.IntN(len(children))
+		s.busy(children[i], over)
 		children[i].Kill()
 		children[i] = s.spawn("crowd", shortest)
 	}
@@ -58,6 +61,20 @@ func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
 	if losses < kills/2 || len(here.fates) != tasks {
 		t.Errorf("%d leases lost and %d tasks are too few for this test", losses, len(here.fates))
 	}
+}
+
+// busy waits until a child has claims, or there are no more tasks. On a busy machine a child may need longer to start than the time between two kills.
+func (s *stage) busy(c *harness.Child, over time.Time) {
+	s.Helper()
+	pid := fmt.Sprintf("-%d-", c.Pid())
+	await.Until(s.T, "a worker has claims", func() bool {
+		for _, name := range s.Redis.ZRange(s.Context(), s.Key("workers"), 0, -1).Val() {
+			if strings.Contains(name, pid) && s.Redis.ZCard(s.Context(), s.Key("claims:"+name)).Val() > 0 {
+				return true
+			}
+		}
+		return time.Now().After(over)
+	})
 }
 
 // feed enqueues n tasks, evenly over a span.
