@@ -157,37 +157,33 @@ func TestNothingOutsideAFunctionChangesAfterLoading(t *testing.T) {
 	}
 }
 
-// Fields of tx that are empty in most calls are one table, which all calls share. A file that
-// changes such a field must first get a table of its own from own in store/tx.lua.
-func TestNoFileWritesIntoTheTableThatAllCallsShare(t *testing.T) {
-	if fields := sharedFields(t); !slices.Contains(fields, "events") || slices.Contains(fields, "tasks") {
-		t.Errorf("lua/store/tx.lua shares %q, want events among them, and not tasks", fields)
-	}
-	for _, f := range inspectAll(t) {
-		for _, found := range f.shared {
-			t.Errorf("%s:%s", f.path, found)
-		}
-	}
-}
-
-// sharedFields returns the fields of tx that begin sets to none, the shared table.
-func sharedFields(t *testing.T) []string {
-	t.Helper()
+// The opening comment of begin lists what tx has, and it stays short: what one owner has is one field.
+func TestTheFieldsOfTxAreListed(t *testing.T) {
 	source, err := embedded.ReadFile("store/tx.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fields []string
-	for _, m := range regexp.MustCompile(`(\w+) = none\b`).FindAllSubmatch(source, -1) {
-		fields = append(fields, string(m[1]))
+	var listed, found []string
+	for _, m := range regexp.MustCompile(`(?m)^--   ([a-z_]+)(?:, ([a-z_]+))?  +\S`).FindAllStringSubmatch(string(source), -1) {
+		listed = append(listed, slices.DeleteFunc(m[1:], func(name string) bool { return name == "" || name == "version" || name == "kinds" })...)
 	}
-	return fields
+	for _, f := range inspectAll(t) {
+		for _, l := range f.code {
+			for _, m := range regexp.MustCompile(`\btx\.([a-z_]+)`).FindAllStringSubmatch(l.text, -1) {
+				found = append(found, m[1])
+			}
+		}
+	}
+	slices.Sort(found)
+	slices.Sort(listed)
+	if found = slices.Compact(found); !slices.Equal(found, listed) || len(listed) > 20 {
+		t.Errorf("lua/store/tx.lua lists %d fields, and the files use %d, want the same, and at most 20:\n%q\n%q", len(listed), len(found), listed, found)
+	}
 }
 
 // findings are the faults of one file, and the names and functions found in it.
 type findings struct {
 	undefined, unused, hidden, remembered []finding
-	shared                                []finding
 	functions                             []function
 	fields                                map[string][]string // by name at the top of the file: the fields that are read, as in name.field
 	methods                               []string            // functions in tables at the top: "index.add"
@@ -210,7 +206,7 @@ func inspect(t *testing.T, f *file, source string, needed []string) findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &walker{findings: findings{fields: map[string][]string{}}, none: sharedFields(t)}
+	w := &walker{findings: findings{fields: map[string][]string{}}}
 	var scope *name
 	for _, use := range f.uses {
 		scope = w.declare(scope, use.line, used, use.names...)
@@ -240,10 +236,9 @@ type name struct {
 	text  string
 	line  int
 	kind  string
-	atTop bool   // declared outside of functions
-	top   bool   // atTop, or a part of a table of such a name: it lives as long as the library
-	none  string // the field of tx that it holds, if that can be the table that all calls share
-	read  bool   // of a function: from outside of itself
+	atTop bool // declared outside of functions
+	top   bool // atTop, or a part of a table of such a name: it lives as long as the library
+	read  bool // of a function: from outside of itself
 	outer *name
 }
 
@@ -286,7 +281,7 @@ func (w *walker) finish() {
 			w.unused = append(w.unused, finding{n.line, n.text + " is never used"})
 		}
 	}
-	for _, list := range []*[]finding{&w.undefined, &w.unused, &w.hidden, &w.remembered, &w.shared} {
+	for _, list := range []*[]finding{&w.undefined, &w.unused, &w.hidden, &w.remembered} {
 		slices.SortStableFunc(*list, func(a, b finding) int { return a.line - b.line })
 	}
 }
@@ -392,7 +387,6 @@ func (w *walker) localAssign(scope *name, s *ast.LocalAssignStmt) *name {
 		scope = w.declare(scope, s.Line(), variable, text)
 		if i < len(s.Exprs) {
 			scope.top = scope.top || w.outlives(outer, s.Exprs[i])
-			scope.none = w.sharedIn(s.Exprs[i])
 		}
 	}
 	return scope
@@ -413,39 +407,9 @@ func (w *walker) assign(scope *name, target ast.Expr) {
 	} else if fields > 0 {
 		w.expr(scope, target)
 	}
-	if into, ok := target.(*ast.AttrGetExpr); ok {
-		w.writes(scope, into.Object)
-	}
 	// To assign another value to a local that holds a part of such a table changes only the local.
 	if w.depth > 0 && n != nil && n.top && (fields > 0 || n.atTop) {
 		w.remembered = append(w.remembered, finding{target.Line(), text + " is changed by a function"})
-	}
-}
-
-// sharedIn returns the field of tx that an expression is, if it can be the shared table, else "".
-func (w *walker) sharedIn(expr ast.Expr) string {
-	e, ok := expr.(*ast.AttrGetExpr)
-	if !ok {
-		return ""
-	}
-	object, _ := e.Object.(*ast.IdentExpr)
-	key, _ := e.Key.(*ast.StringExpr)
-	if object == nil || key == nil || object.Value != "tx" || !slices.Contains(w.none, key.Value) {
-		return ""
-	}
-	return key.Value
-}
-
-// writes records a write into a table.
-func (w *walker) writes(scope *name, table ast.Expr) {
-	field := w.sharedIn(table)
-	if ident, ok := table.(*ast.IdentExpr); ok {
-		if n := w.lookup(scope, ident.Value); n != nil {
-			field = n.none
-		}
-	}
-	if field != "" {
-		w.shared = append(w.shared, finding{table.Line(), "writes into tx." + field + ", which all calls can share: use own(tx, \"" + field + "\")"})
 	}
 }
 
@@ -548,7 +512,6 @@ func (w *walker) mutator(scope *name, e *ast.FuncCallExpr) {
 	if object != "table" || key == nil || !slices.Contains([]string{"insert", "remove", "sort"}, key.Value) {
 		return
 	}
-	w.writes(scope, e.Args[0])
 	if w.outlives(scope, e.Args[0]) {
 		text, _ := w.root(e.Args[0])
 		w.remembered = append(w.remembered, finding{e.Line(), text + " is changed by a function"})
@@ -661,20 +624,6 @@ func TestTheWalkerFindsChangesThatOutliveACall(t *testing.T) {
 		{"an assignment into a value of a loop", known + "local function f()\n  for _, of in pairs(known) do of.b = 1 end\nend", []string{"3: of is changed by a function"}},
 		{"a call of table.insert or table.sort", known + "local function f(a)\n  table.insert(known, a)\n  table.sort(known.b)\n  table.concat(known)\nend",
 			[]string{"3: known is changed by a function", "4: known is changed by a function"}},
-	})
-}
-
-func TestTheWalkerFindsWritesIntoTheSharedTable(t *testing.T) {
-	const found = ": writes into tx.events, which all calls can share: use own(tx, \"events\")"
-	finds(t, func(f findings) []finding { return f.shared }, []claim{
-		{"a table of this unit", "local function f(tx) tx.tasks[1] = 2 end", nil},
-		{"a table from own", "-- @use store/tx: own\nlocal function f(tx) own(tx, \"events\")[1] = 2 end", nil},
-		{"another table for the field", "local function f(tx) tx.events = {} end", nil},
-		{"a part of the field", "local function f(tx) tx.events[1].a = 2 end", nil},
-		{"an assignment into the field", "local function f(tx)\n  tx.events[#tx.events + 1] = 2\nend", []string{"2" + found}},
-		{"an assignment into a field of the field", "local function f(tx)\n  tx.events.a = 2\nend", []string{"2" + found}},
-		{"an assignment through another name", "local function f(tx)\n  local e = tx.events\n  e[1] = 2\nend", []string{"3" + found}},
-		{"a call of table.insert", "local function f(tx)\n  table.insert(tx.events, 1)\nend", []string{"2" + found}},
 	})
 }
 

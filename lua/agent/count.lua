@@ -7,10 +7,11 @@
 -- @use store/record
 -- @use store/state: live, owner
 -- @use store/try: attempt, reason, refused
--- @use store/tx: own
+-- @use store/tx: memo
 -- @use task/ending: cancelled, ending
 -- @use task/finish: cancel_task, load_task
 -- @use task/place: put_aside
+-- @use wait/wait: fire
 
 -- nearest_patience returns the earliest instant at which the own limit of a member in an agent's wait is over, or nil
 -- if no member has one. It raises if the key is of the wrong type.
@@ -65,10 +66,12 @@ local most = 100
 -- overdue returns the ids of children that are due on a clock and have not ended yet, by owner. A unit reads the
 -- first 100 due ids of each clock, once.
 local function overdue(tx)
-  if tx.overdue ~= tx.none then
-    return tx.overdue
+  local known = memo(tx, "overdue")
+  if known.found then
+    return known.found
   end
-  local found = own(tx, "overdue")
+  local found = {}
+  known.found = found
   for _, clock in ipairs({"deadlines", "limits", "delayed"}) do
     local bound = (clock == "delayed" and "" or "(") .. tx.now -- a timer fires at its instant, other tasks end after theirs
     for _, id in ipairs(attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, most)) do
@@ -142,11 +145,11 @@ end
 -- still cancel. If more are left, it also returns the instant of the last one in the list.
 local function impatient(tx, id, upto)
   local key, bound, members = tx.key.patience .. id, string.format("%d", math.min(upto, tx.at - 1)), {}
-  local most = tx.may_cancel + index.removals(tx, key) + 1
+  local most = tx.left.cancel + index.removals(tx, key) + 1
   local due = redis.call("ZRANGEBYSCORE", key, "-inf", bound, "WITHSCORES", "LIMIT", 0, most)
   for i = 1, #due, 2 do
     if not index.removed(tx, key, due[i]) then
-      if #members == tx.may_cancel then
+      if #members == tx.left.cancel then
         return members, members[1] and members[#members].ended or 0
       end
       members[#members + 1] = {name = due[i], id = id .. "." .. due[i], ended = tonumber(due[i + 1]), patience = true}
@@ -158,7 +161,7 @@ end
 -- finish_member ends a member whose time is up. It returns the task if it has ended.
 local function finish_member(tx, id, w, m)
   if m.patience then
-    tx.may_cancel = tx.may_cancel - 1
+    tx.left.cancel = tx.left.cancel - 1
     drop_patience(tx, id, w, m.name)
     cancel_member(tx, m.id, "patience", m.ended)
   else
@@ -184,7 +187,7 @@ local function start_limit(tx, w, id, ended)
 end
 
 -- count_member counts the end of a member that is pending in a wait. Its cost does not depend on the number of members.
--- If the wait fires, the owner is added to tx.fired, and wake_agents wakes it.
+-- If the wait fires, the owner is noted (fire), and wake_agents wakes it.
 --
 --   task  the member, which has ended   w  the wait (wait/wait.lua)   id  of its owner
 local function count_member(tx, task, w, id)
@@ -200,8 +203,7 @@ local function count_member(tx, task, w, id)
   local how = w.state == "open" and fires(w)
   if how then
     w.state, w.reason, w.winner, w.fired_at = "fired", how, name, ended
-    local fired = own(tx, "fired")
-    fired[#fired + 1] = id
+    fire(tx, id)
   end
   if w.limit_ms and not w.ends and not w.first_at then
     start_limit(tx, w, id, ended)
@@ -230,8 +232,7 @@ local function collect(tx, id, w, written, upto)
   if first and not (w.ends and at > w.ends) then
     w.state, w.reason, w.winner, w.changed = "fired", "satisfied", string.sub(first, #id + 2), true
     w.fired_at = math.max(at, w.since or 0)
-    local fired = own(tx, "fired")
-    fired[#fired + 1] = id
+    fire(tx, id)
   end
 end
 

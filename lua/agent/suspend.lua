@@ -11,14 +11,13 @@
 -- @use store/messages: alarm
 -- @use store/record
 -- @use store/state: live
--- @use store/tx: own
 -- @use task/body: by_priority
 -- @use task/enqueue: adopt
 -- @use task/finish: load_task
 -- @use task/report: running_agent
 -- @use wait/ends
 -- @use wait/journal
--- @use wait/wait: forget_wait
+-- @use wait/wait: forget_wait, waits
 
 -- wait_limit returns the instant at which the wait is out of time, or nil if that is not known yet. A limit that starts
 -- with the first end starts now if a member has ended already. If an earlier attempt came to the same wait, its limit
@@ -91,7 +90,7 @@ local function open_wait(tx, s, c, task, fired)
     "size", c.total, "members", c.members, "losers", w.on_losers, "on_pending", w.on_pending,
     "on_timeout", w.on_timeout or "fail", "since", tx.now, "need_ok", c.need_ok, "most_bad", c.most_bad,
     "limit_ms", begun and w.limit_ms)
-  own(tx, "waits")[s.id] = {state = fired.how and "fired" or "open", reason = fired.how, winner = fired.winner, fired_at = fired.how and tx.at, ok = c.ok, bad = c.bad,
+  waits(tx).of[s.id] = {state = fired.how and "fired" or "open", reason = fired.how, winner = fired.winner, fired_at = fired.how and tx.at, ok = c.ok, bad = c.bad,
     settled = c.settled, size = c.total, ends = limit, first_at = tonumber(w.from) and w.from or begun and c.settled > 0 and tx.now, names = {}, gone = {}, fields = fields,
     changed = true}
   leave_worker(tx, s, task)
@@ -114,7 +113,7 @@ local function form_wait(tx, s, c, task)
     fields[#fields + 1] = word
   end
   -- ends: a member that ends after it is not counted
-  own(tx, "waits")[s.id] = {state = "forming", ok = c.ok, bad = c.bad, settled = c.settled, ends = c.ends, names = {}, gone = {},
+  waits(tx).of[s.id] = {state = "forming", ok = c.ok, bad = c.bad, settled = c.settled, ends = c.ends, names = {}, gone = {},
     fields = fields, changed = true}
   record.set(tx, task, "waiting", w.entry)
   record.set(tx, task, "journal", "1")
@@ -148,7 +147,7 @@ local function find_settled(tx, s, children)
       local task, why = load_task(tx, m.id)
       if task and not task.status then
         return nil, {"UNKNOWN", m.id}
-      elseif not task and not tx.poison[m.id] then
+      elseif not task and not (tx.aside and tx.aside.poison[m.id]) then
         error("BROKEN " .. m.id .. ": " .. why, 0)
       end
       task = task or {status = "PENDING"} -- its end could not be decided: it counts as live

@@ -1,5 +1,5 @@
 -- wake_agents counts the ends that this unit has written, and wakes the agents whose wait has fired. The losers that it
--- cancels can make other waits fire. A call wakes at most 100 agents (tx.may_wake); the sweep wakes the others.
+-- cancels can make other waits fire. A call wakes at most 100 agents (tx.left.wake); the sweep wakes the others.
 --
 -- @use agent/count: cancel_member, count_wait
 -- @use agent/rules: verdict
@@ -10,7 +10,6 @@
 -- @use store/record
 -- @use store/tell
 -- @use store/try: reason, refused
--- @use store/tx: own
 -- @use task/ending
 -- @use task/place: line_up, put_aside
 -- @use wait/ends
@@ -44,15 +43,15 @@ end
 local function cancel_losers(tx, id, w, why)
   local key = tx.key.pending .. id
   local left = {}
-  for _, name in ipairs(redis.call("ZRANGE", key, 0, tx.may_cancel + index.removals(tx, key))) do
+  for _, name in ipairs(redis.call("ZRANGE", key, 0, tx.left.cancel + index.removals(tx, key))) do
     if not w.gone[name] then
       left[#left + 1] = name
     end
   end
-  for i = 1, math.min(#left, tx.may_cancel) do
+  for i = 1, math.min(#left, tx.left.cancel) do
     w.gone[left[i]] = true
     index.remove(tx, key, left[i])
-    tx.may_cancel = tx.may_cancel - 1
+    tx.left.cancel = tx.left.cancel - 1
     cancel_member(tx, id .. "." .. left[i], why)
   end
   for _, name in ipairs(left) do
@@ -132,12 +131,12 @@ end
 -- count_ends counts the ends of members that this unit has written, each in the wait of its owner. If a wait cannot be
 -- read, its owner is put aside, and its members are not.
 local function count_ends(tx)
-  local noted, before = own(tx, "noted"), tx.on
+  local noted, before = tx.waits.noted, tx.on
   while noted[1] do
     local id = table.remove(noted, 1)
     local members = noted[id]
     noted[id] = nil
-    local w = tx.waits[id]
+    local w = tx.waits.of[id]
     if w.broken then
       put_aside(tx, id, w.broken, {tx.key.waits})
     elseif w == members.wait and (w.state == "open" or w.state == "forming") then
@@ -151,11 +150,12 @@ end
 local function wake_agents(tx)
   local n = 1
   count_ends(tx)
-  while tx.fired[n] do
-    local id = tx.fired[n]
+  local fired, left = tx.waits.fired, tx.left
+  while fired[n] do
+    local id = fired[n]
     n = n + 1
-    if tx.may_wake > 0 then
-      tx.may_wake, tx.on = tx.may_wake - 1, id
+    if left.wake > 0 then
+      left.wake, tx.on = left.wake - 1, id
       wake_agent(tx, id)
     else
       index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)

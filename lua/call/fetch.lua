@@ -24,5 +24,5 @@ local function fetch(keys, argv)
   local ask = read_ask(argv, 2, names.word("worker", argv[1]))
   local tx = read_root(begin(keys[1]))
   local claims = unit(tx, claim, ask)
-  return tell.reply(tx, {tx.at, {look_again(tx, claims), unpack(claims)}, unpack(tx.failed)})
+  return tell.reply(tx, {tx.at, {look_again(tx, claims), unpack(claims)}, unpack(tx.reply.failed)})
 end

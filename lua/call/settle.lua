@@ -60,5 +60,5 @@ local function settle(keys, argv)
     claims = unit(tx, claim, ask)
     look = look_again(tx, claims)
   end
-  return tell.reply(tx, {tx.at, verdicts, {look, unpack(claims)}, unpack(tx.failed)})
+  return tell.reply(tx, {tx.at, verdicts, {look, unpack(claims)}, unpack(tx.reply.failed)})
 end

@@ -43,12 +43,13 @@
 -- @use agent/suspend: suspend_agent
 -- @use agent/suspension: check_wait, read_suspension
 -- @use store/tell: answer
--- @use store/tx: begin, own, read_root
+-- @use store/tx: begin, read_root
 -- @use unit/unit
+-- @use wait/wait: fire
 
 -- wake cancels the members that the wait does not need. It had fired before it began.
 local function wake(tx, id)
-  own(tx, "fired")[1] = id
+  fire(tx, id)
 end
 
 local function suspend(keys, argv)

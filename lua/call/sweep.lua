@@ -15,6 +15,7 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/values: names, whole
+-- @use queue/queue: count
 -- @use store/tell
 -- @use store/tx: begin, read_root
 -- @use sweep/clocks: sweep_delayed, sweep_draining, sweep_forget, sweep_limits, sweep_retained, sweep_throttled, sweep_waits, sweep_workers
@@ -24,7 +25,7 @@
 
 -- go_on_counting makes commit continue the count of running tasks.
 local function go_on_counting(tx)
-  tx.recount = "go on"
+  count.again(tx, "go on")
 end
 
 local function look_at_all(tx, s)
@@ -65,11 +66,11 @@ local function sweep(keys, argv)
     return {tx.at, turn.pass(tx, s), 0, {}}
   end
   look_at_all(tx, s)
-  for _, why in ipairs(tx.failed) do
+  for _, why in ipairs(tx.reply.failed) do
     s.errors[#s.errors + 1] = why
   end
   local wait = precise and turn.keep(tx, s) or s.full and 0 or turn.pass(tx, s)
-  s.counts.timed_out, s.counts.fired = tx.timed_out, tx.timers_fired
+  s.counts.timed_out, s.counts.fired = tx.reply.timed_out, tx.reply.timers_fired
   local counts = {}
   for what, n in pairs(s.counts) do
     counts[#counts + 1] = what

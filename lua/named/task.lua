@@ -3,7 +3,7 @@
 -- @use check/values: names
 -- @use named/json: is_json
 -- @use named/options: clip, id_of, reject, span
--- @use store/tx: begin, read_root
+-- @use store/tx: begin, last, read_root
 -- @use task/enqueue: enqueue_all
 -- @use unit/unit
 
@@ -125,8 +125,9 @@ end
 -- new_id makes the id of a task: the partition, a dash, 9 base-32 digits of the time in ms and 7 of the partition's
 -- sequence (queue/queue.lua), so that ids sort by the time they were made, and each is unique.
 local function new_id(tx)
-  tx.seq = (tx.seq or tx.root.seq) + 1
-  return tx.key.partition .. "-" .. digits(tx.at, 9) .. digits(tx.seq, 7)
+  local given = tx.last or last(tx)
+  given.seq = given.seq + 1
+  return tx.key.partition .. "-" .. digits(tx.at, 9) .. digits(given.seq, 7)
 end
 
 local halves = {[0] = 0, 498536548, 997073096, 651767980, 1994146192, 1802195444, 1303535960, 1342533948, 3988292384, 4027552580,
@@ -243,8 +244,8 @@ local function store_tasks(root, tasks)
   local tx = read_root(begin(root), kinds)
   tx.strict = true
   local receipts = unit(tx, enqueue, read)
-  if tx.failed[1] then
-    error(tx.failed[1], 0)
+  if tx.reply.failed[1] then
+    error(tx.reply.failed[1], 0)
   end
   return receipts
 end

@@ -5,7 +5,22 @@
 -- @use store/messages: alarm
 -- @use store/record
 -- @use store/try
--- @use store/tx: own
+-- @use store/tx: last, memo
+
+-- own returns what a unit of work changes of queues:
+--
+--   counts    how much to add to counters, by queue and field
+--   wakes     the queues for which to wake an idle worker; how many tokens they have, or true
+--   recounts  how much to add to a count of running tasks that is under way, by queue
+--   recount   running tasks must be counted again; "go on": the count continues
+local function own(tx)
+  local mine = tx.queues
+  if not mine then
+    mine = {counts = {}, wakes = {}, recounts = {}, recount = false}
+    tx.queues = mine
+  end
+  return mine
+end
 
 -- place puts a task in line. Priority 3 is first; within a priority, tasks are in the order they came. A task that
 -- was given back is at the front of its priority, since it has waited before. Woken agents come before these, in the
@@ -13,13 +28,13 @@
 --
 --   how  "new", "woken", "front" or nil
 local function place(tx, id, queue, priority, how)
-  local n
+  local given, n = tx.last or last(tx), nil
   if how == "front" then
-    n = (tx.front or tx.root.front) - 1
-    tx.front = n
+    n = given.front - 1
+    given.front = n
   else
-    n = (tx.seq or tx.root.seq) + 1
-    tx.seq = n
+    n = given.seq + 1
+    given.seq = n
   end
   if how == "woken" then
     n = n - 281474976710656 -- 2^48: before all other places
@@ -28,7 +43,8 @@ local function place(tx, id, queue, priority, how)
   local band = (3 - (tonumber(priority or 0) or 0)) * 1125899906842624
   local add = how == "new" and index.add_new or index.add
   add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
-  own(tx, "wakes")[queue] = true
+  local queues = tx.queues or own(tx)
+  queues.wakes[queue] = true
 end
 
 local function rate(tx, queue, free, c)
@@ -37,7 +53,7 @@ local function rate(tx, queue, free, c)
   free.full_at = math.max(tonumber(c[7] or nil) or 0, tx.at)
   if free.full_at > tx.at + whole then -- later than for an empty bucket: the clock was set back
     free.full_at = tx.at + whole
-    local write = tx.stale and try or later.after -- queue/queue.lua runs after commit
+    local write = tx.records.written and try or later.after -- queue/queue.lua runs after commit
     write(tx, "HSET", tx.key.queue .. queue, "full_at", string.format("%.3f", free.full_at))
   end
   -- full_at is stored in thousandths of a ms, so a token counts slightly before it is whole.
@@ -59,12 +75,13 @@ end
 -- Returns {n, every, full_at, next}: every is ms for each token, nil without a rate; next is when the bucket has a
 -- token again, if only a token is missing
 local function free_slots(tx, queue)
-  local free = tx.rooms[queue]
+  local known = memo(tx, "free slots")
+  local free = known[queue]
   if free then
     return free
   end
   free = {n = math.huge}
-  own(tx, "rooms")[queue] = free
+  known[queue] = free
   if not tx.root.controlled then
     return free
   end
@@ -99,11 +116,11 @@ end
 --
 --   claims  what the worker got
 local function look_again(tx, claims)
-  if tx.stopping then
+  if tx.ask.stopping then
     return -1
-  elseif tx.repeated then
+  elseif tx.ask.repeated then
     return -2
-  elseif tx.more then
+  elseif tx.ask.more then
     return 0
   elseif claims[1] then
     return 1000
@@ -121,7 +138,7 @@ end
 local wake = {}
 
 function wake.note(tx, queue)
-  own(tx, "wakes")[queue] = true
+  own(tx).wakes[queue] = true
 end
 
 --   tokens  how many wake tokens the queue has; true: unknown
@@ -142,30 +159,32 @@ local function wake_one(tx, queue, tokens)
   end
 end
 
--- pass_on checks the queues of a fetch, since the token that woke the worker can stand for many tasks. It sets
--- tx.more if these queues hold more.
-local function pass_on(tx)
-  for _, queue in ipairs(tx.asked) do
-    local empty = tx.found_empty[queue] and not tx.wakes[queue]
+-- pass_on checks the queues of a fetch, since the token that woke the worker can stand for many tasks. It notes whether
+-- these queues hold more.
+local function pass_on(tx, ask, wakes)
+  for _, queue in ipairs(ask.queues) do
+    local empty = ask.empty[queue] and not wakes[queue]
     local ready = empty and 0 or try(tx, "ZCARD", tx.key.ready .. queue)
     if ready then
       if ready > 0 and free_slots(tx, queue).n > 0 then
-        tx.more = true
+        ask.more = true
       else
         try(tx, "DEL", tx.key.wake .. queue)
       end
-      own(tx, "wakes")[queue] = ready > 0 or nil
+      wakes[queue] = ready > 0 or nil
     end
   end
-  tx.asked = false
 end
 
 function wake.write(tx)
-  tx.rooms = tx.none -- commit has changed what queues can give
-  if tx.asked then
-    pass_on(tx)
+  local wakes = own(tx).wakes
+  if tx.memo then
+    tx.memo["free slots"] = nil -- commit has changed what queues can give
   end
-  for queue, tokens in pairs(tx.wakes) do
+  if tx.ask then
+    pass_on(tx, tx.ask, wakes)
+  end
+  for queue, tokens in pairs(wakes) do
     wake_one(tx, queue, tokens)
   end
 end
@@ -174,10 +193,11 @@ end
 local count = {}
 
 function count.add(tx, queue, field, n)
-  local of = tx.counts[queue]
+  local counts = (tx.queues or own(tx)).counts
+  local of = counts[queue]
   if not of then
     of = {}
-    tx.counts[queue] = of
+    counts[queue] = of
   end
   of[field] = (of[field] or 0) + n
 end
@@ -187,16 +207,24 @@ function count.run(tx, queue, worker, n)
   count.add(tx, queue, "running", n)
   local counted = tx.root.recounted
   if counted and worker <= counted then -- a count that is under way has counted this worker already
-    local recounts = own(tx, "recounts")
+    local recounts = own(tx).recounts
     recounts[queue] = (recounts[queue] or 0) + n
   end
 end
 
+-- again has the running tasks of all queues counted again.
+--
+--   how  true, or "go on"
+function count.again(tx, how)
+  local mine = own(tx)
+  mine.recount = mine.recount or how
+end
+
 function count.write(tx)
-  for queue, n in pairs(tx.recounts) do
+  for queue, n in pairs(tx.queues.recounts) do
     try(tx, "HINCRBY", tx.key.recount, queue, string.format("%d", n))
   end
-  for queue, counts in pairs(tx.counts) do
+  for queue, counts in pairs(tx.queues.counts) do
     for field, n in pairs(counts) do
       if n ~= 0 then
         local total = try(tx, "HINCRBY", tx.key.queue .. queue, field, string.format("%d", n))
@@ -277,13 +305,13 @@ end
 -- takes up to 9 ms more.
 local function recount_running(tx)
   local from, running = tx.root.recounted, {}
-  if from and tx.recount ~= "go on" then
+  if from and tx.queues.recount ~= "go on" then
     try(tx, "HSET", tx.key.root, "recount_again", "1")
     return
   end
-  tx.tasks = {}
+  tx.records.tasks = {}
   local worker = count_some(tx, from or "", running)
-  for queue, n in pairs(worker and running or tx.none) do
+  for queue, n in pairs(worker and running or {}) do
     try(tx, "HINCRBY", tx.key.recount, queue, string.format("%d", n))
   end
   if not worker then

@@ -8,7 +8,7 @@
 --
 -- @use agent/count: nearest_patience
 -- @use check/values: digits
--- @use queue/queue: place
+-- @use queue/queue: count, place
 -- @use repair/mend: mend, repair_worker
 -- @use store/index
 -- @use store/later
@@ -238,7 +238,9 @@ local function repair_task(tx, s, id, where)
   local held = leave(tx, r, task, where)
   if not task.status then
     clear(tx, r, id)
-    tx.recount = tx.recount or held
+    if held then
+      count.again(tx, true)
+    end
     return r
   end
   why = repair_place(tx, r, task, held)

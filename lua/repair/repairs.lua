@@ -3,6 +3,7 @@
 --
 -- @use check/values: digits
 -- @use queue/controls: controlled
+-- @use queue/queue: count
 -- @use repair/mend: mend, repair_queue, repair_worker
 -- @use repair/repair_task
 -- @use store/later
@@ -159,8 +160,8 @@ local function repair_ends(tx, s, id)
   if #all <= n + tonumber(task.collects) then
     return r
   end
-  local names, count = handed(tx, id)
-  if count ~= tonumber(task.collects) then
+  local names, given = handed(tx, id)
+  if given ~= tonumber(task.collects) then
     return r, "its checkpoint replaced the results of waits, so nothing says which ends it was given: cancel the agent"
   end
   for _, child in ipairs(all) do
@@ -213,6 +214,6 @@ function repairs.controls(tx)
 end
 
 function repairs.running(tx, _, _, where)
-  tx.recount = where == "go on" and where or true
+  count.again(tx, where == "go on" and where or true)
   return {"count running tasks again"}
 end

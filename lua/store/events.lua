@@ -1,7 +1,6 @@
 -- The events of a unit of work.
 --
 -- @use store/try
--- @use store/tx: own
 
 local function code(byte)
   return string.format("%%%02X", string.byte(byte))
@@ -74,7 +73,7 @@ end
 
 -- note adds the counts of events to the fields that commit writes to the root.
 function events.note(tx, fields)
-  if tx.events[1] then
+  if tx.events then
     local root, n = tx.root, #fields
     fields[n + 1], fields[n + 2] = "event_count", string.format("%d", root.event_count)
     fields[n + 3], fields[n + 4] = "event_bytes", string.format("%d", root.event_bytes)
@@ -107,8 +106,12 @@ local function emit(tx, level, kind, task, more)
   if task.node then
     more = (more and more .. " " or "") .. string.gsub(task.node, "^(%S+) (%S+) (%S+)$", "definition=%1 version=%2 node=%3")
   end
-  local events = own(tx, "events")
-  events[#events + 1] = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..
+  local lines = tx.events
+  if not lines then
+    lines = {}
+    tx.events = lines
+  end
+  lines[#lines + 1] = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..
     (task.created_at or "-") .. " " .. (task.started_at or "-") .. " " .. (task.epoch or "0") .. " " ..
     (task.retries and string.format("%d", task.retries + 1) or "1") .. " " .. (task.worker or "-") .. (more and " " or "") .. (more or "")
 end

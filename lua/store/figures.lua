@@ -2,7 +2,6 @@
 --
 -- @use store/state: policy
 -- @use store/try
--- @use store/tx: own
 
 -- buckets are the histograms of store/figures.lua. A value is counted in one bucket: the first whose bound is not
 -- below the value, or "more" if the value is above all bounds. A bucket does not include the values of the buckets
@@ -175,9 +174,19 @@ end
 -- adds for one kind and queue costs one command if it is one field, and two if there are more.
 local tally = {}
 
+-- own returns the tasks of this unit that ended, and what else to add, by kind and queue.
+local function own(tx)
+  local mine = tx.figures
+  if not mine then
+    mine = {ended = {}, kinds = {}}
+    tx.figures = mine
+  end
+  return mine
+end
+
 -- of returns the table of what to add to the fields of a task's kind and queue.
 function tally.of(tx, task)
-  local kinds = own(tx, "tallies")
+  local kinds = (tx.figures or own(tx)).kinds
   local queues = kinds[task.kind]
   if not queues then
     queues = {}
@@ -228,14 +237,14 @@ end
 -- write adds the counts to the figures. A strict call stores all or raises an error. Its tasks are stored by now, so figures
 -- that cannot be written are no error of that call.
 function tally.write(tx)
-  local before = #tx.failed
-  for kind, queues in pairs(tx.tallies) do
+  local failed = tx.reply.failed
+  local before = #failed
+  for kind, queues in pairs(tx.figures.kinds) do
     for queue, counts in pairs(queues) do
       add_figures(tx, kind, queue, counts)
     end
   end
-  if tx.strict and #tx.failed > before then
-    local failed = own(tx, "failed")
+  if tx.strict then
     for n = #failed, before + 1, -1 do
       failed[n] = nil
     end
@@ -277,7 +286,7 @@ local figures = {}
 -- in line again has no attempt under way, and so no duration and no waiting time.
 function figures.note(tx, task)
   if tx.root.figures then
-    local ended = own(tx, "figures")
+    local ended = (tx.figures or own(tx)).ended
     ended[#ended + 1] = task
     task.under_way = task.status ~= "PENDING" or task.woken
   end
@@ -319,7 +328,7 @@ end
 
 -- write counts the ends of a unit, and writes all that the unit has counted.
 function figures.write(tx)
-  local ended, from = tx.figures, 1
+  local ended, from = tx.figures.ended, 1
   while ended[from] do
     local task, to = ended[from], from + 1
     while ended[to] and same_figures(task, ended[to]) do

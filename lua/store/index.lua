@@ -10,17 +10,17 @@
 local index = {}
 
 local function set_of(tx, key)
-  local set = tx.index[key]
+  local set = tx.sets[key]
   if not set then
     set = {key = key, n = 0, members = {}, score = {}, new = {}, news = 0, gone = false}
-    tx.index[key] = set
-    tx.sets[#tx.sets + 1] = set
+    local sets = tx.sets
+    sets[key], sets[#sets + 1] = set, set -- by key, and in the order of their first changes
   end
   return set
 end
 
 local function put(tx, key, member, score)
-  local set = tx.index[key] or set_of(tx, key)
+  local set = tx.sets[key] or set_of(tx, key)
   local scores = set.score
   if scores[member] == nil then
     local n = set.n + 1
@@ -48,7 +48,7 @@ end
 
 -- forget discards the changes of a set that is deleted.
 function index.forget(tx, key)
-  local set = tx.index[key]
+  local set = tx.sets[key]
   if set then
     set.n, set.news, set.members, set.score, set.new = 0, 0, {}, {}, {}
   end
@@ -56,13 +56,13 @@ end
 
 -- removed reports whether this unit takes a member out of a set.
 function index.removed(tx, key, member)
-  return tx.index[key] ~= nil and tx.index[key].score[member] == false
+  return tx.sets[key] ~= nil and tx.sets[key].score[member] == false
 end
 
 -- removals returns how many members this unit takes out of a set.
 function index.removals(tx, key)
   local n = 0
-  for _, score in pairs(tx.index[key] and tx.index[key].score or {}) do
+  for _, score in pairs(tx.sets[key] and tx.sets[key].score or {}) do
     n = score and n or n + 1
   end
   return n
@@ -132,7 +132,7 @@ end
 -- new_score returns the score that a member of a sorted set has after this unit, or nil if it has none then. A member
 -- that index.add_new adds has none yet.
 local function new_score(tx, key, member)
-  local score = tx.index[key] and tx.index[key].score[member]
+  local score = tx.sets[key] and tx.sets[key].score[member]
   if score == nil then
     score = redis.call("ZSCORE", key, member)
   end

@@ -2,31 +2,39 @@
 -- is written comes before the records. What it no longer needs is deleted after them.
 --
 -- @use store/try
--- @use store/tx: own
 local later = {}
+
+local function own(tx)
+  local mine = tx.later
+  if not mine then
+    mine = {drops = {}, before = {}, lists = {}, after = {}}
+    tx.later = mine
+  end
+  return mine
+end
 
 -- drop deletes a key before all other writes, so that the same unit can make it again.
 function later.drop(tx, key)
-  local drops = own(tx, "drops")
-  drops[#drops + 1] = key
-  if tx.lists[key] then
-    own(tx, "lists")[key] = {}
+  local mine = own(tx)
+  mine.drops[#mine.drops + 1] = key
+  if mine.lists[key] then
+    mine.lists[key] = {}
   end
 end
 
 function later.before(tx, ...)
-  local before = own(tx, "before")
+  local before = (tx.later or own(tx)).before
   before[#before + 1] = {...}
 end
 
 function later.after(tx, ...)
-  local after = own(tx, "after")
+  local after = (tx.later or own(tx)).after
   after[#after + 1] = {...}
 end
 
 -- push appends to a list, before the records.
 function later.push(tx, key, value)
-  local lists = own(tx, "lists")
+  local lists = (tx.later or own(tx)).lists
   local list = lists[key]
   if not list then
     list = {}
@@ -35,19 +43,25 @@ function later.push(tx, key, value)
   list[#list + 1] = value
 end
 
+-- pushed returns what this unit appends to a list.
+function later.pushed(tx, key)
+  return tx.later and tx.later.lists[key] or {}
+end
+
 function later.write_drops(tx)
-  local drops = tx.drops
+  local drops = tx.later.drops
   for i = 1, #drops, 4000 do
     try(tx, "UNLINK", unpack(drops, i, math.min(i + 3999, #drops)))
   end
 end
 
 function later.write_before(tx)
-  for _, command in ipairs(tx.before) do
+  local mine = tx.later
+  for _, command in ipairs(mine.before) do
     try(tx, unpack(command))
   end
-  for _, key in ipairs(tx.lists) do
-    local list = tx.lists[key]
+  for _, key in ipairs(mine.lists) do
+    local list = mine.lists[key]
     for i = 1, #list, 4000 do
       try(tx, "RPUSH", key, unpack(list, i, math.min(i + 3999, #list)))
     end
@@ -55,7 +69,7 @@ function later.write_before(tx)
 end
 
 function later.write_after(tx)
-  for _, command in ipairs(tx.after) do
+  for _, command in ipairs(tx.later.after) do
     try(tx, unpack(command))
   end
 end

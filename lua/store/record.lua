@@ -192,7 +192,7 @@ local function in_the_way(tx, id, spec, state)
 end
 
 local function read(tx, id, spec, state, foreign)
-  local why = tx.poison[id] or foreign and in_the_way(tx, id, spec, state) or not spec and state and "it has no spec"
+  local why = tx.aside and tx.aside.poison[id] or foreign and in_the_way(tx, id, spec, state) or not spec and state and "it has no spec"
   local task
   if not why and spec then
     task, why = parse(id, spec, state)
@@ -200,7 +200,7 @@ local function read(tx, id, spec, state, foreign)
   if task then
     task.owner = owner(id) or false
   end
-  tx.tasks[id] = why and {id = id, broken = why} or task or {id = id, status = false}
+  tx.records.tasks[id] = why and {id = id, broken = why} or task or {id = id, status = false}
 end
 
 local function load_some(tx, ids)
@@ -220,12 +220,12 @@ end
 
 -- load reads tasks that have not been read yet, with as few commands as possible.
 function record.load(tx, ids)
-  local wanted, n = {}, 0
+  local wanted, n, tasks = {}, 0, tx.records.tasks
   for _, id in ipairs(ids) do
     if #id > 1024 then -- no id is that long, and reading such a key would be costly
-      tx.tasks[id] = {id = id, status = false}
-    elseif tx.tasks[id] == nil then
-      tx.tasks[id] = false
+      tasks[id] = {id = id, status = false}
+    elseif tasks[id] == nil then
+      tasks[id] = false
       n = n + 1
       wanted[n] = id
       if n == 1000 then
@@ -241,15 +241,16 @@ end
 
 -- get returns a task. Its status is false if no task has this id. get returns nil and why if the record cannot be read.
 function record.get(tx, id)
-  local task = tx.tasks[id]
+  local tasks = tx.records.tasks
+  local task = tasks[id]
   if not task then
     record.load(tx, {id})
-    task = tx.tasks[id]
+    task = tasks[id]
   elseif type(task) == "number" then -- a new task of this unit
-    local n, texts = task, tx.texts
+    local n, texts = task, tx.records.texts
     task = parse(id, texts[n], texts[n + 1] == tx.key.state .. id and texts[n + 2] or nil)
     task.owner = owner(id) or false
-    tx.tasks[id] = task
+    tasks[id] = task
   end
   if task.broken then
     return nil, task.broken
@@ -260,7 +261,8 @@ end
 -- touch marks the state of a task to be written.
 function record.touch(tx, task)
   if not task.changed then
-    task.changed, tx.changed[#tx.changed + 1] = true, task
+    local changed = tx.records.changed
+    task.changed, changed[#changed + 1] = true, task
   end
 end
 
@@ -284,12 +286,13 @@ end
 
 -- add writes a new task at commit.
 function record.add(tx, id, spec, state)
-  local n = #tx.texts
-  tx.texts[n + 1], tx.texts[n + 2] = tx.key.spec .. id, spec
+  local texts = tx.records.texts
+  local n = #texts
+  texts[n + 1], texts[n + 2] = tx.key.spec .. id, spec
   if state then
-    tx.texts[n + 3], tx.texts[n + 4] = tx.key.state .. id, state
+    texts[n + 3], texts[n + 4] = tx.key.state .. id, state
   end
-  tx.tasks[id] = n + 2 -- the index of its spec in texts; get parses it
+  tx.records.tasks[id] = n + 2 -- the index of its spec in texts; get parses it
 end
 
 -- body returns the text that follows the head of a state. A large one is written to a key of its own.
@@ -306,8 +309,8 @@ end
 
 -- prepare makes the texts of the tasks that changed.
 function record.prepare(tx)
-  local texts, n, last = tx.texts, #tx.texts
-  for _, task in ipairs(tx.changed) do
+  local texts, n, last = tx.records.texts, #tx.records.texts
+  for _, task in ipairs(tx.records.changed) do
     texts[n + 1], texts[n + 2] = tx.key.state .. task.id,
       last and same_state(last, task) and texts[n] or format(task, task.body_bytes and "" or body(tx, task))
     n, last = n + 2, task
@@ -316,8 +319,9 @@ end
 
 -- write writes the records. From here on the transition has happened.
 function record.write(tx)
-  for i = 1, #tx.texts, 2000 do
-    redis.call("MSET", unpack(tx.texts, i, math.min(i + 1999, #tx.texts)))
+  local texts = tx.records.texts
+  for i = 1, #texts, 2000 do
+    redis.call("MSET", unpack(texts, i, math.min(i + 1999, #texts)))
   end
 end
 

@@ -41,13 +41,14 @@ end
 
 -- need_for_later checks the writes of store/later.lua.
 local function need_for_later(tx)
-  for _, key in ipairs(tx.drops) do
+  local later = tx.later
+  for _, key in ipairs(later.drops) do
     need(tx, "UNLINK", key)
   end
-  for _, key in ipairs(tx.lists) do
+  for _, key in ipairs(later.lists) do
     need(tx, "RPUSH", key, "x")
   end
-  for _, commands in ipairs({tx.before, tx.after}) do
+  for _, commands in ipairs({later.before, later.after}) do
     for _, c in ipairs(commands) do
       if c[1] == "DEL" then
         for i = 2, #c do
@@ -60,31 +61,40 @@ local function need_for_later(tx)
   end
 end
 
+-- What figures and a count of running tasks need: a command, the name of its key, and arguments.
+local for_figures = {{"HMGET", "figures", "x"}, {"HSET", "figures", "x", "x"}, {"SISMEMBER", "kinds", "x"}, {"SCARD", "kinds"},
+  {"HLEN", "figures"}, {"SADD", "kinds", "x"}, {"HINCRBY", "figures", "x", "1"}, {"HDEL", "figures", "x"}}
+local for_recounts = {{"ZRANGE", "claims", "0", "1"}, {"ZRANGE", "workers", "0", "1"}, {"SMEMBERS", "queues"}, {"HGET", "queue", "x"},
+  {"HSET", "queue", "x", "x"}, {"HINCRBY", "recount", "x", "1"}, {"HGETALL", "recount"}, {"DEL", "recount"}, {"HSET", "root", "x", "x"},
+  {"HDEL", "root", "x"}}
+
+local function need_all(tx, list)
+  local key = tx.key
+  for i = 1, #list do
+    local c = list[i]
+    need(tx, c[1], key[c[2]], unpack(c, 3))
+  end
+end
+
 -- need_for_queues checks the writes of counters, and of tokens.
 local function need_for_queues(tx)
-  local key, counts = tx.key, next(tx.counts)
-  if counts then
+  local key, queues = tx.key, tx.queues
+  local queue, counts = next(queues.counts)
+  if queue then
     need(tx, "HINCRBY", key.queue, "x", "1")
-    if tx.counts[counts].enqueued then
+    if counts.enqueued then
       need(tx, "SADD", key.queues, "x")
     end
   end
-  if tx.recount then
-    for _, c in ipairs({{"ZRANGE", key.claims, "0", "1"}, {"ZRANGE", key.workers, "0", "1"}, {"SMEMBERS", key.queues},
-      {"HGET", key.queue, "x"}, {"HSET", key.queue, "x", "x"}, {"HINCRBY", key.recount, "x", "1"}, {"HGETALL", key.recount},
-      {"DEL", key.recount}, {"HSET", key.root, "x", "x"}, {"HDEL", key.root, "x"}}) do
-      need(tx, unpack(c))
-    end
+  if queues.recount then
+    need_all(tx, for_recounts)
   end
-  if tx.recount or next(tx.wakes) then
+  if queues.recount or next(queues.wakes) then
     need(tx, "RPUSH", key.wake, "x")
     need(tx, "LLEN", key.wake)
   end
-  if tx.asked or tx.root.controlled then
+  if tx.root.controlled then
     need(tx, "ZCARD", key.ready)
-  end
-  if tx.asked then
-    need(tx, "DEL", key.wake)
   end
 end
 
@@ -95,22 +105,27 @@ local function may_write(tx)
     return
   end
   need_for_sets(tx)
-  need_for_later(tx)
-  if next(tx.waits) or next(tx.journals) then
+  if tx.later then
+    need_for_later(tx)
+  end
+  if tx.waits then
     need(tx, "HSET", tx.key.wait, "x", "x")
     need(tx, "HINCRBY", tx.key.journal, "x", "1")
   end
-  need_for_queues(tx)
-  if tx.earliest or tx.seq or tx.front or tx.number or tx.events[1] then
+  if tx.queues then
+    need_for_queues(tx)
+  end
+  if tx.ask then
+    need(tx, "ZCARD", tx.key.ready)
+    need(tx, "DEL", tx.key.wake)
+  end
+  if tx.messages or tx.last or tx.events then
     need(tx, "HSET", tx.key.root, "x", "x")
   end
-  if tx.figures ~= tx.none or tx.tallies ~= tx.none then
-    for _, c in ipairs({{"HMGET", tx.key.figures, "x"}, {"HSET", tx.key.figures, "x", "x"}, {"SISMEMBER", tx.key.kinds, "x"},
-      {"SCARD", tx.key.kinds}, {"HLEN", tx.key.figures}, {"SADD", tx.key.kinds, "x"}, {"HINCRBY", tx.key.figures, "x", "1"}, {"HDEL", tx.key.figures, "x"}}) do
-      need(tx, unpack(c))
-    end
+  if tx.figures then
+    need_all(tx, for_figures)
   end
-  if tx.events[1] then
+  if tx.events then
     need(tx, "XADD", tx.key.events, "*", "x", "x")
   end
 end

@@ -1,13 +1,11 @@
 -- Commands that may fail, and errors that say why.
---
--- @use store/tx: own
 
 -- try runs a command whose failure must not stop the rest of the call. If the command fails, try returns nil, and
--- the call raises the error at its end (tx.failed, store/tell.lua).
+-- the call raises the error at its end (store/tell.lua).
 local function try(tx, ...)
   local answer = redis.pcall(...)
   if type(answer) == "table" and answer.err then
-    local failed = own(tx, "failed")
+    local failed = tx.reply.failed
     failed[#failed + 1] = answer.err
     return nil
   end

@@ -21,71 +21,63 @@ local function supported(root, version)
   end
 end
 
--- own returns a table of tx that the caller is about to change. Fields that few calls need start as an empty table
--- that all calls share (store/tx.lua): making twenty tables would be most of the cost of a small call.
-local function own(tx, name)
-  local mine = tx[name]
-  if mine == tx.none then
-    mine = {}
-    tx[name] = mine
-  end
-  return mine
-end
-
--- none is an empty table that all calls share. Nothing writes into it (store/tx.lua).
-local none = {}
-
 -- begin makes tx: what one call knows, and what it still has to write. tx is the first argument of every function that
 -- uses Redis. Each field is listed with the file that owns it.
 --
 -- For the whole call:
 --
---   at, now               the time of the call, read once: ms as a number, and as text
---   key                   the names of all keys of the partition                 store/keys.lua
---   root                  the fields read from the partition's root              store/tx.lua
---   failed                errors of commands that failed, for the reply          store/try.lua
---   poison                tasks whose data made deciding raise, and why          unit/unit.lua
---   told, timed_out, timers_fired  timeouts, wakes and timers, for the reply     store/tell.lua
---   strict                refuse keys of the wrong type before anything is written  unit/unit.lua
---   asked, found_empty, more  queues of a worker's request; those that are empty; whether any has more tasks  queue/queue.lua
---   stopping              the worker must stop                                   task/claim.lua
---   repeated              its seq was used before                                task/claim.lua
---   may_cancel, may_wake  how many more losers and agents this call can end, wake  agent/wake_agents.lua
+--   at, now   the time of the call, read once: ms as a number, and as text
+--   key       the names of all keys of the partition                                      store/keys.lua
+--   root      the fields read from the partition's root                                   store/tx.lua
+--   reply     failed: errors of commands that failed; what the reply tells of others         store/try.lua, store/tell.lua
+--   left      cancel, wake: how many more losers and agents this call can end and wake    agent/count.lua, agent/wake_agents.lua
+--   aside     tasks that are put aside, and why                                           task/place.lua
+--   strict    refuse keys of the wrong type before anything is written                    unit/unit.lua
+--   ask       a worker's request for tasks, and what came of it                           queue/queue.lua
+--   on        the task that is being decided                                              unit/unit.lua
 --
--- For one unit of work, until renew (unit/unit.lua):
+-- For one unit of work, until renew (unit/unit.lua). All but the first two are nil until their owner has something:
 --
---   tasks, changed, texts    tasks read; tasks whose state changes; texts of new ones  store/record.lua
---   index, sets              what sorted sets gain and lose                        store/index.lua
---   counts, recounts         counters of queues, and what a running recount must add  queue/queue.lua
---   figures, tallies         tasks that ended, to be counted by kind; what else is counted  store/figures.lua, store/figures.lua
---   wakes                    queues for which to wake an idle worker               queue/queue.lua
---   events, stops, ended     events; messages to workers; messages to watchers     store/events.lua, store/messages.lua
---   lists, drops, before, after   other writes, before and after the records       store/later.lua
---   drained                  when tasks ended that still have live children        task/identity.lua
---   waits, fired             waits of agents, and agents whose wait has fired      wait/wait.lua, agent/count.lua
---   noted, overdue           members that ended, and children that may be out of time, by owner  wait/wait.lua, agent/count.lua
---   journals                 changes of journals                                   wait/journal.lua
---   rooms                    how many tasks queues can give                        queue/queue.lua
---   drafts                   the texts of new tasks, by shape and owner            task/plan.lua
---   keyed, large             tasks of idempotency keys; large payloads             task/identity.lua, task/create.lua
---   aside, put_aside         tasks put aside in this unit; in earlier units        task/place.lua
---   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
---   earliest                 the next instant at which something is due            store/messages.lua
---   seq, front               the last places given in line; seq numbers ids, too  queue/queue.lua, named/task.lua
---   number                   the least number of a later task                    task/identity.lua
---   recount                  running tasks must be counted again; "go on": continue  queue/queue.lua
---   on                       the task that is being decided                        unit/unit.lua
---   stale                    the unit has been written, or is being written        unit/unit.lua
+--   records   tasks read; tasks whose state changes; texts to write                       store/record.lua
+--   sets      what sorted sets gain and lose                                              store/index.lua
+--   queues    counters of queues, and queues for which to wake an idle worker             queue/queue.lua
+--   last      the last places given in line, and the least number of a later task         store/tx.lua
+--   memo      what need not be read or made again                                         store/tx.lua
+--   later     other writes, before and after the records                                  store/later.lua
+--   waits     waits and journals of agents, and members that ended                        wait/wait.lua
+--   figures   ends, and what else is counted by kind                                      store/figures.lua
+--   events    lines of events                                                             store/events.lua
+--   messages  whom to notify, and what the caller is told                                 store/messages.lua, store/tell.lua
 local function begin(root)
   local at = now(root)
-  return {
-    at = at, now = string.format("%d", at), key = keys.of(root), root = false, none = none, failed = none, poison = none,
-    told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, repeated = false, may_cancel = 100, may_wake = 100,
-    tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none, tallies = none,
-    ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none, noted = none, overdue = none,
-    journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,
-    earliest = false, seq = false, front = false, number = false, recount = false, on = false, stale = false,
-  }
+  return {at = at, now = string.format("%d", at), key = keys.of(root), reply = {failed = {}, timed_out = 0, timers_fired = 0},
+    left = {cancel = 100, wake = 100}, records = {tasks = {}, changed = {}, texts = {}}, sets = {}}
+end
+
+-- memo returns what a unit of work remembers of one thing, by a name. Its owner reads and fills it.
+local function memo(tx, name)
+  local all = tx.memo
+  if not all then
+    all = {}
+    tx.memo = all
+  end
+  local known = all[name]
+  if not known then
+    known = {}
+    all[name] = known
+  end
+  return known
+end
+
+-- last returns the last places given in line (seq at its end, front before it) and the least number of a later task. They begin as
+-- those of the root.
+local function last(tx)
+  local given = tx.last
+  if not given then
+    given = {seq = tx.root.seq, front = tx.root.front, number = tx.root.number}
+    tx.last = given
+  end
+  return given
 end
 
 -- begin_read begins a call that reads nothing of the root but the version of the records.

@@ -1,7 +1,7 @@
 -- What a sweep does with an entry of each clock.
 --
 -- @use agent/count: count_wait, nearest_patience, watch_wait
--- @use queue/queue: wake
+-- @use queue/queue: count, wake
 -- @use store/events: emit
 -- @use store/figures: tally
 -- @use store/index
@@ -9,13 +9,12 @@
 -- @use store/record
 -- @use store/state: final, live, nearest
 -- @use store/try: attempt, reason, refused
--- @use store/tx: own
 -- @use task/claim: give_back
 -- @use task/finish: load_task
--- @use task/identity: drained, idempotency
+-- @use task/identity: drained, drains, idempotency
 -- @use task/place: line_up, mend_place, put_aside
 -- @use task/removal: hooked, remove_record, schedule_removal
--- @use wait/wait: read_wait
+-- @use wait/wait: fire, read_wait
 
 -- did counts an action of a sweep (sweep/look.lua).
 local function did(r, what)
@@ -104,7 +103,7 @@ local function sweep_draining(tx, r, id, clock)
   later.after(tx, "LTRIM", key, #ids, -1)
   if #ids < r.chunk then
     index.remove(tx, clock, id)
-    own(tx, "drained")[id] = false
+    drains(tx, id, false)
   end
   r.chunk = r.chunk - #ids
 end
@@ -249,8 +248,7 @@ local function sweep_waits(tx, r, id, clock)
   end
   if w.state == "fired" then
     index.remove(tx, clock, id)
-    local fired = own(tx, "fired")
-    fired[#fired + 1] = id
+    fire(tx, id)
   else
     watch_wait(tx, id, w.ends, nearest_patience(tx, id))
   end
@@ -262,7 +260,7 @@ local function sweep_workers(tx, r, worker, clock)
   local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- newest first: each goes to the front of its line
   if ids.err then
     put_aside(tx, worker, ids.err, {})
-    tx.recount = true
+    count.again(tx, true)
     met_broken(tx, r, clock, worker, ids.err)
     return
   end

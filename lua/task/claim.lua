@@ -186,15 +186,16 @@ local function claim(tx, ask)
   local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
   local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
   local newest = tonumber(about[1] or 0)
+  tx.ask = {queues = {}, empty = got.empty}
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
-    tx.repeated = true
+    tx.ask.repeated = true
     repeated(tx, ask, got)
     return parcels(got)
   end
   if about[2] then
-    most, got.left, tx.stopping = 0, 0, true
+    most, got.left, tx.ask.stopping = 0, 0, true
   end
   if #ask.queues > most_queues then
     narrow(ask)
@@ -208,7 +209,7 @@ local function claim(tx, ask)
       end
     end
   end
-  tx.on, tx.asked, tx.found_empty = false, ask.queues, got.empty
+  tx.on, tx.ask.queues = false, ask.queues
   if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
@@ -284,7 +285,9 @@ local function give_back(tx, id, worker, blame)
     return_claim(tx, task, blame)
   elseif task then
     why = mend_place(tx, task)
-    tx.recount = tx.recount or not task.status
+    if not task.status then
+      count.again(tx, true)
+    end
   end
   index.remove(tx, tx.key.claims .. worker, id)
   return held, why

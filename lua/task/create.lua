@@ -8,7 +8,7 @@
 -- @use store/messages: alarm
 -- @use store/record: format, names, record
 -- @use store/state: final, nearest
--- @use store/tx: own
+-- @use store/tx: memo
 -- @use task/identity: idempotency, incarnation
 
 -- defaults returns the defaults of a kind (call/define.lua), by field: what its tasks get where their producer gives
@@ -104,7 +104,7 @@ local function draft(tx, f, plan)
 end
 
 local function spec(tx, id, payload, d)
-  local lines, least = d.lines, tx.number or tx.root.number
+  local lines, least = d.lines, (tx.last or tx.root).number
   if least > tx.at then -- the clock was set back (task/identity.lua)
     lines = lines .. "number=" .. string.format("%d", least) .. "\n"
   end
@@ -112,7 +112,7 @@ local function spec(tx, id, payload, d)
     return lines .. d.texts .. payload
   end
   later.before(tx, "SET", tx.key.payload .. id, payload)
-  own(tx, "large")[id] = payload
+  memo(tx, "payloads")[id] = payload
   return lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
 end
 

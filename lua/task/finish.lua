@@ -8,10 +8,9 @@
 -- @use store/record: owner_state, record
 -- @use store/state: final, is_attempt_limit, live, policy
 -- @use store/tell
--- @use store/tx: own
 -- @use task/create: create, defaults, draft
 -- @use task/ending: ending, retry_at
--- @use task/identity: left_behind
+-- @use task/identity: drains, left_behind
 -- @use task/place: leave, put_aside, put_back, schedule_limit
 -- @use task/removal: remove_record, schedule_removal
 -- @use wait/ends
@@ -99,7 +98,7 @@ end
 
 -- as_the_last returns the words of the previous timeout's event, if this timeout has the same words.
 local function as_the_last(tx, task)
-  local last = tx.timeouts[#tx.timeouts]
+  local last = tell.last_timeout(tx)
   if last and last.completed_at == task.completed_at and last.created_at == task.created_at and
     last.deadline_at == task.deadline_at and last.timeout_type == "execution" and task.timeout_type == "execution" and
     not last.children and not task.children then
@@ -135,7 +134,7 @@ local function end_event(tx, task)
   else
     emit(tx, "terminal", "task_completed", task)
     if task.role == "timer" and not task.call then
-      tx.timers = tx.timers + 1
+      tell.timer(tx)
     end
   end
 end
@@ -143,7 +142,7 @@ end
 -- doom_children prevents the children of an ended task from starting (task/ending.lua). The sweep ends them.
 local function doom_children(tx, task)
   index.add(tx, tx.key.draining, task.completed_at, task.id)
-  own(tx, "drained")[task.id] = tonumber(task.completed_at)
+  drains(tx, task.id, tonumber(task.completed_at))
   alarm.note(tx, tx.at)
 end
 

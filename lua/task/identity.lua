@@ -6,7 +6,7 @@
 -- @use store/record
 -- @use store/state: live
 -- @use store/try: attempt
--- @use store/tx: own
+-- @use store/tx: last, memo
 
 -- incarnation tells apart the tasks that have had one id, one after another: the id of a task with a name is used again, and a
 -- client can give any id again. Each task has a number, which is greater than the number and every epoch of those before it. It
@@ -27,9 +27,9 @@ end
 
 -- past notes that the record of a task goes: task/create.lua gives new tasks a greater number.
 function incarnation.past(tx, task)
-  local last = math.max(tonumber(incarnation.number(task)), tonumber(task.epoch or 0) or 0)
-  if last >= (tx.number or tx.root.number) then
-    tx.number = last + 1
+  local newest = math.max(tonumber(incarnation.number(task)), tonumber(task.epoch or 0) or 0)
+  if newest >= (tx.last or tx.root).number then
+    last(tx).number = newest + 1
   end
 end
 
@@ -45,7 +45,8 @@ end
 -- drained returns the instant at which a task ended, if not all of its children have ended yet; nil for any other
 -- task. It also returns nil if the clock `draining` is of the wrong type, since that is no fault of the task.
 local function drained(tx, id)
-  local ended = tx.drained[id]
+  local known = memo(tx, "drained")
+  local ended = known[id]
   if ended == nil then
     local score = attempt("ZSCORE", tx.key.draining, id)
     ended = type(score) == "string" and tonumber(score) or false
@@ -53,9 +54,14 @@ local function drained(tx, id)
     if task and live(task) then -- the record says otherwise, and the record decides
       ended = false
     end
-    own(tx, "drained")[id] = ended
+    known[id] = ended
   end
   return ended or nil
+end
+
+-- drains notes since when the children of an ended task must end; false: all of them have ended.
+local function drains(tx, id, ended)
+  memo(tx, "drained")[id] = ended
 end
 
 -- left_behind reports whether an ended child or hook belongs to an earlier task that had the id of its owner. A task
@@ -78,13 +84,14 @@ end
 
 -- holder returns the id that a key leads to, even if the time of the key is up.
 function idempotency.holder(tx, key)
-  return string.match(tx.keyed[key] or redis.call("HGET", tx.key.idem, key) or "", "^(%S+)")
+  return string.match(memo(tx, "holders")[key] or redis.call("HGET", tx.key.idem, key) or "", "^(%S+)")
 end
 
 -- find returns the id and the digest that a key holds, or nil if the key is free. If the key cannot be read, it
 -- returns nil, nil and why. A key whose time is up is free, even before the sweep removes it.
 function idempotency.find(tx, key)
-  local held = tx.keyed[key]
+  local holders = memo(tx, "holders")
+  local held = holders[key]
   if held == nil then
     held = attempt("HGET", tx.key.idem, key)
     local score = attempt("ZSCORE", tx.key.forget, key)
@@ -92,12 +99,12 @@ function idempotency.find(tx, key)
       return nil, nil, held and held.err or score.err
     end
     local forgotten = tonumber(held and score or nil)
-    own(tx, "keyed")[key] = held
+    holders[key] = held
     if forgotten and forgotten <= tx.at then
       index.remove(tx, tx.key.forget, key)
       idempotency.free(tx, key)
     end
-    held = tx.keyed[key]
+    held = holders[key]
   end
   if held then
     return string.match(held, "^(%S+) (%x+)$")
@@ -106,8 +113,9 @@ end
 
 -- keep gives a key to a task: for `window` ms, or without a limit if window is nil.
 function idempotency.keep(tx, key, id, digest, window)
-  own(tx, "keyed")[key] = id .. " " .. digest
-  later.before(tx, "HSET", tx.key.idem, key, tx.keyed[key])
+  local holder = id .. " " .. digest
+  memo(tx, "holders")[key] = holder
+  later.before(tx, "HSET", tx.key.idem, key, holder)
   if window then
     index.add(tx, tx.key.forget, string.format("%d", tx.at + window), key)
     alarm.note(tx, tx.at + window)
@@ -115,6 +123,6 @@ function idempotency.keep(tx, key, id, digest, window)
 end
 
 function idempotency.free(tx, key)
-  own(tx, "keyed")[key] = false
+  memo(tx, "holders")[key] = false
   later.before(tx, "HDEL", tx.key.idem, key)
 end

@@ -7,7 +7,6 @@
 -- @use store/record
 -- @use store/state: final, nearest
 -- @use store/try: attempt
--- @use store/tx: own
 -- @use wait/journal
 -- @use wait/wait: forget_wait, stop_waiting
 
@@ -37,6 +36,20 @@ local function set_limit(tx, task, instant)
   end
 end
 
+-- aside returns what a call has put aside:
+--
+--   poison  why deciding on a task raised, by id
+--   unit    the ids that this unit of work has put aside
+--   before  those of earlier units
+local function aside(tx)
+  local mine = tx.aside
+  if not mine then
+    mine = {poison = {}, unit = {}, before = {}}
+    tx.aside = mine
+  end
+  return mine
+end
+
 -- put_aside removes an id whose record cannot be used from every clock, so that it stops no other task, and keeps it
 -- in `broken` for repair. A call reports it once, even if it meets the id again on further clocks.
 --
@@ -49,11 +62,14 @@ local function put_aside(tx, id, why, clocks)
   for _, clock in ipairs(clocks or {key.deadlines, key.limits, key.delayed, key.waits, key.draining, key.retained}) do
     index.remove(tx, clock, id)
   end
-  if tx.aside[id] or tx.put_aside[id] then
+  local known = aside(tx)
+  if known.unit[id] or known.before[id] then
     return
   end
-  own(tx, "aside")[id] = true
-  tx.recount = tx.recount or not clocks and type(attempt("ZSCORE", key.broken, id)) ~= "string"
+  known.unit[id] = true
+  if not clocks and type(attempt("ZSCORE", key.broken, id)) ~= "string" then
+    count.again(tx, true)
+  end
   index.add(tx, key.broken, tx.now, id)
   emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))
 end

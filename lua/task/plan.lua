@@ -5,7 +5,7 @@
 -- @use store/events: emit, escape
 -- @use store/record
 -- @use store/state: live, owner
--- @use store/tx: own
+-- @use store/tx: memo
 -- @use task/body: payload
 -- @use task/create: defaults, draft
 -- @use task/finish: load_task
@@ -73,7 +73,7 @@ end
 
 -- find_existing returns the answer for a task that exists already, or nil for a new one.
 local function find_existing(tx, task)
-  local answer = (tx.some_exist or tx.tasks[task.id]) and by_id(tx, task)
+  local answer = (tx.records.some_exist or tx.records.tasks[task.id]) and by_id(tx, task)
   local key = task.shape.fields.idempotency_key
   if answer or not key or string.find(task.id, ".", 1, true) then
     return answer or nil
@@ -90,7 +90,7 @@ local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, h
 --   f         the fields of a task; they are changed
 --   none      whether the value of any field is "none"
 --   of_kind   the defaults of the kind (task/create.lua)
-local function apply_defaults(tx, f, none, of_kind)
+local function apply_defaults(f, none, of_kind)
   local open_end = f.timeout_ms == "none"
   for name, value in pairs(of_kind) do
     if f[name] == nil and (not f.role or of_roles[name]) then
@@ -100,7 +100,7 @@ local function apply_defaults(tx, f, none, of_kind)
   if f.deadline_at then
     f.timeout_ms = nil
   end
-  for _, name in ipairs(none and spans or tx.none) do
+  for _, name in ipairs(none and spans or {}) do
     if f[name] == "none" then
       f[name] = nil
     end
@@ -136,7 +136,7 @@ local function check_shape(tx, shape, child)
   if not field then
     field, why = fields(f)
   end
-  local of_kind = child and f.role and for_themselves[f.kind] and tx.none or defaults(tx, f.kind)
+  local of_kind = child and f.role and for_themselves[f.kind] and {} or defaults(tx, f.kind)
   if not field then
     field, why = pairs_of_fields(f, of_kind)
   end
@@ -145,7 +145,7 @@ local function check_shape(tx, shape, child)
     return
   end
   shape.warns = f.warn_percent
-  apply_defaults(tx, f, shape.none, of_kind)
+  apply_defaults(f, shape.none, of_kind)
 end
 
 -- depth returns how many names of children an id of this partition ends with; nil if it is not an id.
@@ -221,7 +221,7 @@ end
 
 -- shared returns the draft of a shape for an owner, or an answer. It is made once for all tasks that share it.
 local function shared(tx, shape, parent)
-  local drafts = own(tx, "drafts")
+  local drafts = memo(tx, "drafts")
   local of = drafts[shape]
   if not of then
     of = {}
@@ -239,10 +239,11 @@ end
 
 -- simple returns the draft of a root task, if an earlier task has made the draft and this task needs no other check.
 local function simple(tx, task)
-  local of = tx.drafts[task.shape]
+  local drafts = tx.memo and tx.memo.drafts
+  local of = drafts and drafts[task.shape]
   local known = of and of[task.shape]
   local root = task.id
-  if known and not task.shape.fields.idempotency_key and not tx.some_exist and not tx.tasks[root] and
+  if known and not task.shape.fields.idempotency_key and not tx.records.some_exist and not tx.records.tasks[root] and
     #task.payload <= record.inline and string.match(root, "^(%d+)%-%w[%w_-]*$") == tx.key.partition and #root <= 512 then
     return known.draft
   end
@@ -304,8 +305,8 @@ local function look_for_existing(tx, tasks)
     ids[n] = task.id
     keys[2 * n - 1], keys[2 * n] = tx.key.spec .. task.id, tx.key.state .. task.id
   end
-  tx.some_exist = keys[1] and redis.call("EXISTS", unpack(keys)) > 0
-  if tx.some_exist then
+  tx.records.some_exist = keys[1] and redis.call("EXISTS", unpack(keys)) > 0
+  if tx.records.some_exist then
     record.load(tx, ids)
   end
 end

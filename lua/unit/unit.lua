@@ -17,8 +17,7 @@
 -- @use store/rights: may_write
 -- @use store/tell
 -- @use store/try: reason, refused, try
--- @use store/tx: own
--- @use task/place: put_aside
+-- @use task/place: aside, put_aside
 -- @use wait/journal
 -- @use wait/wait: write_waits
 
@@ -29,35 +28,40 @@ local function refuse_wrong_types(tx)
   if sets[1] then
     redis.call("ZINTER", string.format("%d", #sets + 1), tx.key.root .. ":none", unpack(sets))
   end
-  for _, key in ipairs(tx.lists) do
+  for _, key in ipairs(tx.later and tx.later.lists or {}) do
     redis.call("LLEN", key)
   end
-  for queue in pairs(tx.counts) do
-    redis.call("HLEN", tx.key.queue .. queue)
-  end
   redis.call("SCARD", tx.key.queues)
-  for queue in pairs(tx.wakes) do
-    own(tx, "wakes")[queue] = redis.call("LLEN", tx.key.wake .. queue)
+  if tx.queues then
+    for queue in pairs(tx.queues.counts) do
+      redis.call("HLEN", tx.key.queue .. queue)
+    end
+    local wakes = tx.queues.wakes
+    for queue in pairs(wakes) do
+      wakes[queue] = redis.call("LLEN", tx.key.wake .. queue)
+    end
   end
-  if #tx.events > 0 then
+  if tx.events then
     redis.call("XLEN", tx.key.events)
   end
 end
 
 local function write_root(tx)
-  local fields = {}
-  if tx.seq or tx.front then
-    tx.root.seq, tx.root.front = tx.seq or tx.root.seq, tx.front or tx.root.front
-    fields = {"seq", string.format("%d", tx.root.seq), "front", string.format("%d", tx.root.front)}
+  local fields, root, given = {}, tx.root, tx.last
+  if given and (given.seq ~= root.seq or given.front ~= root.front) then
+    root.seq, root.front = given.seq, given.front
+    fields = {"seq", string.format("%d", given.seq), "front", string.format("%d", given.front)}
   end
-  if tx.number then
-    tx.root.number = tx.number
-    fields[#fields + 1], fields[#fields + 2] = "number", string.format("%d", tx.number)
+  if given and given.number ~= root.number then
+    root.number = given.number
+    fields[#fields + 1], fields[#fields + 2] = "number", string.format("%d", given.number)
   end
-  events.note(tx, fields)
+  if tx.events then
+    events.note(tx, fields)
+  end
   local ring = alarm.ring(tx)
   if ring then
-    tx.root.armed = tonumber(ring)
+    root.armed = tonumber(ring)
     fields[#fields + 1], fields[#fields + 2] = "armed", ring
   end
   if fields[1] then
@@ -70,80 +74,95 @@ end
 -- journals, the records, what sets lose, counters, figures, events, wake tokens, the root, messages. The transition
 -- has happened once the records are written. What is written before them misleads no reader.
 --
--- A command that fails (on a key of the wrong type) does not stop the others. tx.failed has its error.
+-- A command that fails (on a key of the wrong type) does not stop the others. tx.reply.failed has its error.
 --
 --   strict  raise if a key is of the wrong type, before anything is written
 local function commit(tx, strict)
-  tx.stale = true
+  tx.records.written = true
   record.prepare(tx)
   index.prepare(tx)
   may_write(tx)
   if strict then
     refuse_wrong_types(tx)
   end
-  later.write_drops(tx)
+  if tx.later then
+    later.write_drops(tx)
+  end
   index.write_added(tx)
-  write_waits(tx)
-  journal.write(tx)
-  later.write_before(tx)
+  if tx.waits then
+    write_waits(tx)
+    journal.write(tx)
+  end
+  if tx.later then
+    later.write_before(tx)
+  end
   record.write(tx)
-  later.write_after(tx)
+  if tx.later then
+    later.write_after(tx)
+  end
   index.write_removed(tx)
-  count.write(tx)
-  if tx.figures ~= tx.none or tx.tallies ~= tx.none then
+  if tx.queues then
+    count.write(tx)
+  end
+  if tx.figures then
     figures.write(tx)
   end
-  if tx.recount then
+  if tx.queues and tx.queues.recount then
     recount_running(tx)
   end
-  events.write(tx)
-  wake.write(tx)
+  if tx.events then
+    events.write(tx)
+  end
+  if tx.queues or tx.ask then
+    wake.write(tx)
+  end
   local ring = write_root(tx)
-  publish.write(tx, ring)
-  tell.keep(tx)
-  for id in pairs(tx.aside) do
-    own(tx, "put_aside")[id] = true
+  if tx.messages then
+    publish.write(tx, ring)
+    tell.keep(tx)
+  end
+  if tx.aside then
+    for id in pairs(tx.aside.unit) do
+      tx.aside.before[id] = true
+    end
   end
 end
 
 -- renew resets what a unit of work has read and decided (store/tx.lua lists the fields).
 local function renew(tx)
-  local none = tx.none
-  tx.tasks, tx.changed, tx.texts, tx.index, tx.sets, tx.counts = {}, {}, {}, {}, {}, {}
-  tx.wakes, tx.events, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none, none
-  tx.before, tx.after, tx.drained, tx.waits, tx.fired, tx.journals = none, none, none, none, none, none
-  tx.rooms, tx.keyed, tx.large, tx.aside, tx.timeouts, tx.woken = none, none, none, none, none, none
-  tx.drafts, tx.noted, tx.overdue = none, none, none
-  tx.figures, tx.tallies = none, none
-  tx.recounts = none
-  tx.timers, tx.earliest, tx.seq, tx.front, tx.number, tx.recount, tx.on = 0, false, false, false, false, false, false
-  tx.stale = false
+  tx.records, tx.sets, tx.on = {tasks = {}, changed = {}, texts = {}}, {}, false
+  tx.queues, tx.last, tx.memo, tx.later, tx.waits, tx.figures, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil, nil
+  if tx.aside then
+    tx.aside.unit = {}
+  end
 end
 
 --   raised  ids of the tasks on which this unit has raised
 local function decide_all(tx, raised, decide, ...)
   for _, id in ipairs(raised) do
-    put_aside(tx, id, tx.poison[id])
+    put_aside(tx, id, tx.aside.poison[id])
   end
   local answer = decide(tx, ...)
-  wake_agents(tx)
+  if tx.waits then
+    wake_agents(tx)
+  end
   return answer
 end
 
 local function unit(tx, decide, ...)
-  if tx.stale then
+  if tx.records.written then
     renew(tx)
   end
-  local may_cancel, may_wake, raised = tx.may_cancel, tx.may_wake, {}
+  local cancel, wakes, raised = tx.left.cancel, tx.left.wake, {}
   local ok, answer = pcall(decide_all, tx, raised, decide, ...)
   while not ok do
     local id = tx.on
-    if not id or tx.poison[id] or refused(answer) then
+    if not id or tx.aside and tx.aside.poison[id] or refused(answer) then
       error(answer, 0)
     end
-    own(tx, "poison")[id], raised[#raised + 1] = reason(answer), id
+    aside(tx).poison[id], raised[#raised + 1] = reason(answer), id
     renew(tx)
-    tx.may_cancel, tx.may_wake = may_cancel, may_wake -- the unit that was thrown away has cancelled and woken nothing
+    tx.left.cancel, tx.left.wake = cancel, wakes -- the unit that was thrown away has cancelled and woken nothing
     ok, answer = pcall(decide_all, tx, raised, decide, ...)
   end
   commit(tx, tx.strict)

@@ -48,7 +48,7 @@ end
 function ends.kept(tx, id)
   local key = tx.key.ends .. id
   local names = redis.call("LRANGE", key, 0, most - 1)
-  for _, name in ipairs(tx.lists[key] or {}) do
+  for _, name in ipairs(later.pushed(tx, key)) do
     if #names < most then
       names[#names + 1] = name
     end
@@ -59,7 +59,7 @@ end
 -- take removes these ends from the list. An agent takes once in a unit of work.
 function ends.take(tx, id)
   local key, names = tx.key.ends .. id, ends.kept(tx, id)
-  local added, stored = tx.lists[key] or {}, redis.call("LLEN", key)
+  local added, stored = later.pushed(tx, key), redis.call("LLEN", key)
   local agent = record.get(tx, id)
   record.set(tx, agent, "collects", string.format("%d", tonumber(agent.collects) + #names))
   if stored > most then

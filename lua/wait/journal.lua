@@ -5,15 +5,16 @@
 -- @use store/later
 -- @use store/record
 -- @use store/try
--- @use store/tx: own
+-- @use wait/wait: waits
 local journal = {}
 
 -- of returns the changes of a journal in this unit.
 local function of(tx, id)
-  local j = tx.journals[id]
+  local journals = waits(tx).journals
+  local j = journals[id]
   if not j then
     j = {fields = {}, words = {}, bytes = 0}
-    own(tx, "journals")[id] = j
+    journals[id] = j
   end
   return j
 end
@@ -25,7 +26,7 @@ end
 
 -- read returns fields of a journal, as HMGET does.
 function journal.read(tx, id, ...)
-  local j = tx.journals[id]
+  local j = tx.waits and tx.waits.journals[id]
   local values = j and j.dropped and {} or redis.call("HMGET", tx.key.journal .. id, ...)
   for i, name in ipairs({...}) do
     values[i] = j and j.fields[name] or values[i] or false
@@ -35,7 +36,7 @@ end
 
 -- drop deletes a journal, and the members' own limits, when the agent has ended.
 function journal.drop(tx, id)
-  own(tx, "journals")[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
+  waits(tx).journals[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
   later.drop(tx, tx.key.journal .. id)
   journal.drop_patience(tx, id)
 end
@@ -49,7 +50,7 @@ end
 -- wait again gets no more time, and its members keep their own limits.
 function journal.keep_limit(tx, task)
   local w = redis.call("HMGET", tx.key.wait .. task.id, "wait_deadline_at", "digest")
-  local known = tx.waits[task.id]
+  local known = tx.waits and tx.waits.of[task.id]
   local ends = known and known.ends and string.format("%d", known.ends) or w[1]
   if ends or redis.call("EXISTS", tx.key.patience .. task.id) == 1 then
     put(of(tx, task.id), "until", task.waiting .. " " .. (ends or "none") .. " " .. (w[2] or ""))
@@ -60,14 +61,14 @@ end
 --
 --   words  name, value, …   keep  the limit, or nil
 function journal.checkpoint(tx, task, words, keep)
-  local id = task.id
-  own(tx, "journals")[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
+  local id, j = task.id, {fields = {}, words = {}, bytes = 0, dropped = true}
+  waits(tx).journals[id] = j
   later.drop(tx, tx.key.journal .. id)
   for i = 1, #words, 2 do
-    put(tx.journals[id], words[i], words[i + 1])
+    put(j, words[i], words[i + 1])
   end
   if keep then
-    put(tx.journals[id], "until", keep)
+    put(j, "until", keep)
   end
   record.set(tx, task, "journal", "1")
 end
@@ -88,7 +89,7 @@ function journal.add(tx, task, entries)
 end
 
 function journal.write(tx)
-  for id, j in pairs(tx.journals) do
+  for id, j in pairs(tx.waits.journals) do
     for i = 1, #j.words, 4000 do
       try(tx, "HSET", tx.key.journal .. id, unpack(j.words, i, math.min(i + 3999, #j.words)))
     end

@@ -5,10 +5,30 @@
 -- @use store/later
 -- @use store/record: owner_state, record
 -- @use store/try: attempt, try
--- @use store/tx: own
 
--- waits reports whether an agent is WAITING in its record.
-local function waits(tx, id)
+-- waits returns what a unit of work knows and changes of waits:
+--
+--   of        the waits, by agent
+--   fired     the agents whose wait has fired, in this order
+--   noted     members that have ended, by owner, and the owners in this order
+--   journals  changes of journals, by agent                                    wait/journal.lua
+local function waits(tx)
+  local mine = tx.waits
+  if not mine then
+    mine = {of = {}, fired = {}, noted = {}, journals = {}}
+    tx.waits = mine
+  end
+  return mine
+end
+
+-- fire notes that the wait of an agent has fired.
+local function fire(tx, id)
+  local fired = waits(tx).fired
+  fired[#fired + 1] = id
+end
+
+-- is_waiting reports whether an agent is WAITING in its record.
+local function is_waiting(tx, id)
   local agent = record.get(tx, id)
   return agent and agent.status == "WAITING"
 end
@@ -23,7 +43,8 @@ end
 --
 -- Returns the wait, or nil and why it cannot be used
 local function read_wait(tx, id)
-  local w = tx.waits[id]
+  local known = (tx.waits or waits(tx)).of
+  local w = known[id]
   if w then
     return not w.broken and w or nil, w.broken
   end
@@ -39,11 +60,11 @@ local function read_wait(tx, id)
       names = {}, gone = {}, fields = {}, changed = false}
     if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
       w = {broken = tx.key.wait .. id .. " has no counters"}
-    elseif w.state ~= "open" and w.state ~= "fired" and waits(tx, id) then
+    elseif w.state ~= "open" and w.state ~= "fired" and is_waiting(tx, id) then
       w = {broken = "it is WAITING, but its wait is lost"}
     end
   end
-  own(tx, "waits")[id] = w
+  known[id] = w
   return not w.broken and w or nil, w.broken
 end
 
@@ -51,7 +72,7 @@ end
 -- the unit, in the order of their instants (agent/wake_agents.lua).
 local function count_end(tx, task, owner)
   read_wait(tx, owner.id)
-  local noted, w = own(tx, "noted"), tx.waits[owner.id]
+  local noted, w = tx.waits.noted, tx.waits.of[owner.id]
   local ends = noted[owner.id]
   if not ends then
     noted[#noted + 1] = owner.id
@@ -71,7 +92,7 @@ local function forget_wait(tx, task)
     later.drop(tx, name)
     index.forget(tx, name)
   end
-  own(tx, "waits")[task.id] = {state = false, names = {}, gone = {}, fields = {}}
+  waits(tx).of[task.id] = {state = false, names = {}, gone = {}, fields = {}}
   record.set(tx, task, "waiting", nil)
 end
 
@@ -90,7 +111,7 @@ end
 -- write_waits writes the waits in which something was counted: one command for each wait and not for each end, since
 -- a batch ends many members of one wait.
 local function write_waits(tx)
-  for id, w in pairs(tx.waits) do
+  for id, w in pairs(tx.waits.of) do
     if w.changed then
       local words, n = w.fields, #w.fields
       local function put(name, value)

@@ -8,7 +8,7 @@ var collectBugs = []bug{
 	{"the ends that a wait takes beyond 500 are lost", "wait/ends.lua",
 		`later.before(tx, "LTRIM", key, most, -1)`, `later.drop(tx, key)`, "stories/collect_more_than_a_wait_takes"},
 	{"an end of the same unit is lost", "wait/ends.lua",
-		`  for _, name in ipairs(tx.lists[key] or {}) do`, `  for _, name in ipairs({}) do`, "stories/collect_each_end_once"},
+		`  for _, name in ipairs(later.pushed(tx, key)) do`, `  for _, name in ipairs({}) do`, "stories/collect_each_end_once"},
 	{"an end between two waits is lost", "task/finish.lua",
 		`if owner and owner.collects then`, `if owner and owner.collects and owner.waiting then`, "stories/collect_each_end_once"},
 	{"the ends stay after the end of the agent", "task/finish.lua",
@@ -23,8 +23,7 @@ var collectBugs = []bug{
 		"  if agent.collects then\n    return\n  end", ``, "stories/collect_before_the_agent_waits"},
 	{"an end does not wake an agent that collects", "agent/count.lua",
 		`w.fired_at = math.max(at, w.since or 0)
-    local fired = own(tx, "fired")
-    fired[#fired + 1] = id`, `w.fired_at = math.max(at, w.since or 0)`, "stories/collect_each_end_once"},
+    fire(tx, id)`, `w.fired_at = math.max(at, w.since or 0)`, "stories/collect_each_end_once"},
 	{"an end after the limit is handed over", "agent/count.lua",
 		`if first and not (w.ends and at > w.ends) then`, `if first then`, "stories/collect_limits"},
 	{"an end at the limit is not handed over", "agent/count.lua",

@@ -5,7 +5,10 @@ var figureBugs = []bug{
 	{"ends are not counted by kind", "unit/unit.lua",
 		`figures.write(tx)`, ``, "stories/figures_of_each_end"},
 	{"an end is counted each time it is decided", "unit/unit.lua",
-		`tx.figures, tx.tallies = none, none`, `tx.tallies = none`, "stories/figures_once"},
+		`tx.waits, tx.figures, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil, nil`, `tx.waits, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil
+  if tx.figures then
+    tx.figures.kinds = {}
+  end`, "stories/figures_once"},
 	{"a figure loses its earlier value", "store/figures.lua",
 		`(tonumber(old[i] or 0) or 0) + adds[i]`, `adds[i]`, "stories/figures_of_each_end"},
 	{"a value at a bound is counted above it", "store/figures.lua",
@@ -19,11 +22,12 @@ var figureBugs = []bug{
 	{"the number of kinds with figures has no limit", "store/figures.lua",
 		`>= most_kinds then`, `>= 2 * most_kinds then`, "kinds"},
 	{"a figures key of the wrong type stops the call", "store/figures.lua",
-		`local old = try(tx, "HMGET", key, unpack(fields))
-  if`, `local old = redis.call("HMGET", key, unpack(fields))
-  if`, "stories/figures_in_the_way"},
+		`if try(tx, "HINCRBY", key, field, words) == more then`, `if redis.call("HINCRBY", key, field, words) == more then`, "stories/figures_in_the_way"},
 	{"a new task is counted each time it is decided", "unit/unit.lua",
-		`tx.figures, tx.tallies = none, none`, `tx.figures = none`, "stories/figures_of_new_tasks"},
+		`tx.waits, tx.figures, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil, nil`, `tx.waits, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil
+  if tx.figures then
+    tx.figures.ended = {}
+  end`, "stories/figures_of_new_tasks"},
 	{"a new task is not counted", "task/create.lua",
 		`tally.add(tx, d, d.enqueued)`, ``, "stories/figures_of_new_tasks"},
 	{"a hook counts as enqueued by a client", "task/create.lua",

@@ -13,8 +13,8 @@ var repairBugs = []bug{
 	{"a wrong instant stays on its clock", "repair/mend.lua",
 		`if score and there ~= tonumber(score) then`, `if score and not there then`, "repair"},
 	{"an entry without a record stays", "repair/repair_task.lua",
-		`clear(tx, r, id)
-    tx.recount`, `tx.recount`, "repair"},
+		`    clear(tx, r, id)
+    if held`, `    if held`, "repair"},
 	{"a plan changes the namespace", "call/repair.lua",
 		`if dry then
     return repair_all(tx, argv)

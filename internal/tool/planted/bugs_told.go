@@ -51,7 +51,7 @@ var recordBugs = []bug{
 	{"a value with a line break breaks the line of an event", "store/events.lua",
 		`string.find(text, "[%c %%]")`, `false`, "stories/broken_is_reported_once"},
 	{"a call reports nothing of other tasks", "store/tell.lua",
-		`return tx.told[1] and {"told", tx.told, reply} or reply`, `return reply`, "stories/reports_of_every_call"},
+		`return told and {"told", told, reply} or reply`, `return reply`, "stories/reports_of_every_call"},
 	{"the report of a woken agent does not say that the member timed out", "store/tell.lua",
 		`member and member.timeout_type or "-"`, `"-"`, "stories/reports_of_woken_agents"},
 	{"a reader is not told of events trimmed before it began", "call/read_events.lua",
