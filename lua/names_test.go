@@ -224,7 +224,6 @@ func inspect(t *testing.T, f *file, source string, needed []string) findings {
 // walker resolves each name of a file as Lua 5.1 does.
 type walker struct {
 	findings
-	none   []string // fields of tx that can be the table that all calls share
 	all    []*name  // all names that are declared
 	inside []*name  // local functions whose bodies are being walked
 	depth  int      // of functions
