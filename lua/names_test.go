@@ -224,9 +224,9 @@ func inspect(t *testing.T, f *file, source string, needed []string) findings {
 // walker resolves each name of a file as Lua 5.1 does.
 type walker struct {
 	findings
-	all    []*name  // all names that are declared
-	inside []*name  // local functions whose bodies are being walked
-	depth  int      // of functions
+	all    []*name // all names that are declared
+	inside []*name // local functions whose bodies are being walked
+	depth  int     // of functions
 }
 
 // name is a declared name. A scope is a list of names, the newest first. To leave a scope,
