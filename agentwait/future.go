@@ -108,7 +108,7 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 func keyOfName(task *queue.Task) (string, error) {
 	key, err := names.Encode(task.Name)
 	if err == nil && (task.ID != "" || task.IdempotencyKey != "") {
-		err = fmt.Errorf("%w: set one of Name, ID and IdempotencyKey of a child, not %s and another one", refusal.ErrInvalid, clip(task.Name))
+		err = fmt.Errorf("%w: set one of Name, ID and IdempotencyKey of a child, not %s and another one", refusal.ErrInvalid, inQuotes(task.Name))
 	}
 	task.Name = ""
 	return key, err
@@ -121,13 +121,13 @@ func (a *Agent) keyed(task *queue.Task, err *error) *child {
 	task.IdempotencyKey = ""
 	if task.ID != "" && task.ID != key {
 		*err = fmt.Errorf("%w: the idempotency key of a child is its name: set IdempotencyKey %s or ID %q, not both",
-			refusal.ErrInvalid, clip(key), task.ID)
+			refusal.ErrInvalid, inQuotes(key), task.ID)
 		return nil
 	}
 	task.ID, *err = key, checkName(key)
 	c := a.scheduled[a.job.ID+"."+key]
 	if c != nil && c.kind != task.Kind {
-		*err = fmt.Errorf("%w: the idempotency key %s belongs to a child of kind %s: use another key", refusal.ErrConflict, clip(key), c.kind)
+		*err = fmt.Errorf("%w: the idempotency key %s belongs to a child of kind %s: use another key", refusal.ErrConflict, inQuotes(key), c.kind)
 		return nil
 	}
 	return c

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -129,18 +130,13 @@ func describe(t *queue.Task) string {
 	if line == "" {
 		line = "default"
 	}
-	return fmt.Sprintf("child %s of kind %s in queue %s with payload %s", t.ID, t.Kind, line, clip(string(t.Payload)))
+	return fmt.Sprintf("child %s of kind %s in queue %s with payload %s", t.ID, t.Kind, line, inQuotes(string(t.Payload)))
 }
 
 // clipped is how many bytes of a payload or a name an error has.
 const clipped = 200
 
-func clip(s string) string {
-	if len(s) > clipped {
-		return fmt.Sprintf("%q…", s[:clipped])
-	}
-	return fmt.Sprintf("%q", s)
-}
+func inQuotes(s string) string { return fmt.Sprintf("%q", clip.Text(s, clipped)) }
 
 // what describes an entry of the journal for people.
 func what(entry string) string {

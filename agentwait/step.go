@@ -37,10 +37,10 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 		return v, err
 	}
 	if strings.ContainsAny(name, "\n\r") || name == "" || len(name) > 128 {
-		return v, fmt.Errorf("%w: the name of a step, %s, must be one line of 1 to 128 bytes", refusal.ErrInvalid, clip(name))
+		return v, fmt.Errorf("%w: the name of a step, %s, must be one line of 1 to 128 bytes", refusal.ErrInvalid, inQuotes(name))
 	}
 	if do == nil {
-		return v, fmt.Errorf("%w: the function of the step %s is nil", refusal.ErrInvalid, clip(name))
+		return v, fmt.Errorf("%w: the function of the step %s is nil", refusal.ErrInvalid, inQuotes(name))
 	}
 	number, entry, ok := a.remembered()
 	if ok {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/http"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // logChange logs a request that changes something, with the name of the client, and what the request is about. The message says whether the
@@ -15,7 +17,7 @@ func (c *call) logChange(status int, answer any, start time.Time) {
 		{"queue", cmp.Or(c.path("queue"), c.queue)}, {"kind", cmp.Or(c.path("kind"), c.kind)}, {"worker", c.path("worker")}, {"query", c.request.URL.RawQuery},
 	} {
 		if about.value != "" {
-			log = log.With(about.key, shortened(about.value))
+			log = log.With(about.key, clip.Text(about.value, mostLogged))
 		}
 	}
 	if many, is := answer.(interface{ tasks() int }); is {
@@ -35,13 +37,6 @@ func (c *call) logChange(status int, answer any, start time.Time) {
 
 // mostLogged is how many bytes of a value are logged. A name that is valid has fewer.
 const mostLogged = 256
-
-func shortened(text string) string {
-	if len(text) > mostLogged {
-		return text[:mostLogged] + "…"
-	}
-	return text
-}
 
 // How many tasks an answer is about, for the log.
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // Errors that a caller can act on. Compare them with errors.Is.
@@ -157,9 +159,4 @@ func Failed(op, task string, err error) error {
 
 // Clip returns a string that is short enough to quote in an error: the first 64 bytes, and … if
 // there were more.
-func Clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "…"
-	}
-	return s
-}
+func Clip(s string) string { return clip.Text(s, 64) }

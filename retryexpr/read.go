@@ -16,6 +16,7 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -119,9 +120,7 @@ func exprMessage(err error) string {
 
 // sentence makes a text that can contain foreign input one line of bounded length.
 func sentence(text string) string {
-	if len(text) > 160 {
-		text = text[:160] + "…"
-	}
+	text = clip.Text(text, 160)
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return ' '

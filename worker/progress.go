@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
-	"unicode/utf8"
 
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -35,11 +35,7 @@ func cutNote(note string) string {
 	if len(note) <= queue.MaxProgress {
 		return note
 	}
-	end := queue.MaxProgress
-	for end > queue.MaxProgress-utf8.UTFMax && !utf8.RuneStart(note[end]) {
-		end--
-	}
-	return strings.Clone(note[:end])
+	return strings.Clone(clip.Bytes(note, queue.MaxProgress))
 }
 
 // progress holds the notes of an attempt.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // Scripts reply with arrays of strings and numbers. The functions below do not trust a reply: one of
@@ -23,7 +25,7 @@ func List(reply any, err error, least int) ([]any, error) {
 
 // Unexpected returns the error for a reply of another shape, with the beginning of the reply.
 func Unexpected(what string, reply any) error {
-	return fmt.Errorf("unexpected %s %s", what, clipped(fmt.Sprint(reply)))
+	return fmt.Errorf("unexpected %s %s", what, clip.Line(fmt.Sprint(reply), 300))
 }
 
 // Text returns an element as a string, or "" for nil.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -90,13 +91,13 @@ func (e *Engine) noRight(partition int, err error) error {
 	case command != nil && (command[3] == "" || command[3] == e.Root(partition)):
 		rule = "+" + strings.ToLower(command[2])
 	case strings.Contains(text, "run this command or subcommand"):
-		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clipped(text)), err}
+		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clip.Line(text, 300)), err}
 	case noChannel.MatchString(text):
 		rule = "&" + ours
 	default:
 		rule = "~" + ours
 	}
-	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(text)), err}
+	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clip.Line(text, 300)), err}
 }
 
 // mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/rights.lua name it. The latter

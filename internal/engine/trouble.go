@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -197,17 +198,7 @@ func (t trouble) explain(err error) error {
 	if t.cure != "" {
 		words = append(words, t.cure)
 	}
-	return &told{t.kind, strings.Join(words, ": ") + " (" + clipped(said(err)) + ")", err}
-}
-
-// clipped returns the beginning of the first line of a text. Redis quotes a command that it does not know,
-// and that may be a whole script.
-func clipped(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	if len(text) > 300 {
-		return text[:300] + "…"
-	}
-	return text
+	return &told{t.kind, strings.Join(words, ": ") + " (" + clip.Line(said(err), 300) + ")", err}
 }
 
 // Explain turns an error of Redis or of the connection into one of package refusal, with a text that says

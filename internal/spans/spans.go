@@ -10,12 +10,12 @@ import (
 	"errors"
 	"net"
 	"strconv"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -157,14 +157,7 @@ const maxDescription = 256
 
 // fail marks the span as failed.
 func (s *Span) fail(typ, description string) {
-	if len(description) > maxDescription {
-		end := maxDescription
-		for end > 0 && !utf8.RuneStart(description[end]) {
-			end--
-		}
-		description = description[:end] + "…"
-	}
-	s.span.SetStatus(codes.Error, description)
+	s.span.SetStatus(codes.Error, clip.Text(description, maxDescription))
 	s.span.SetAttributes(attribute.String("error.type", typ))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // Limits of an expression.
@@ -95,15 +96,15 @@ func (e *Expression) Value(variables map[string]any) (any, error) {
 func (e *Expression) value(variables map[string]any, room *int) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%q cannot be evaluated: %v", clip(e.source), p)
+			err = fmt.Errorf("%q cannot be evaluated: %v", clip.Line(e.source, quoted), p)
 		}
 	}()
 	v, err = expr.Run(e.program, variables)
 	if err != nil {
-		return nil, fmt.Errorf("%q cannot be evaluated: %w", clip(e.source), plain(err))
+		return nil, fmt.Errorf("%q cannot be evaluated: %w", clip.Line(e.source, quoted), plain(err))
 	}
 	if v, err = value.Canonical(v, room); err != nil {
-		return nil, fmt.Errorf("%q cannot be evaluated: %w", clip(e.source), err)
+		return nil, fmt.Errorf("%q cannot be evaluated: %w", clip.Line(e.source, quoted), err)
 	}
 	return v, nil
 }
@@ -116,7 +117,7 @@ func (e *Expression) Condition(variables map[string]any) (bool, error) {
 	}
 	holds, ok := v.(bool)
 	if !ok {
-		return false, fmt.Errorf("%q yields %s, and must yield true or false", clip(e.source), clip(fmt.Sprint(v)))
+		return false, fmt.Errorf("%q yields %s, and must yield true or false", clip.Line(e.source, quoted), clip.Line(fmt.Sprint(v), quoted))
 	}
 	return holds, nil
 }
@@ -178,7 +179,7 @@ func (c *checker) all(nodes ...ast.Node) error {
 
 func (c *checker) call(n ast.Node, name string, arguments []ast.Node) error {
 	if !slices.Contains(functions, name) {
-		return refuse(n, "there is no function %q: use %s", clip(name), strings.Join(functions, ", "))
+		return refuse(n, "there is no function %q: use %s", clip.Line(name, quoted), strings.Join(functions, ", "))
 	}
 	return errors.Join(c.cost(n), c.all(arguments...))
 }
@@ -260,7 +261,7 @@ func (c *checker) read(n *ast.IdentifierNode) error {
 		if n.Value == "null" || n.Value == "None" {
 			advice = "; what does not exist is nil"
 		}
-		return refuse(n, "there is no %q here: use %s%s", clip(n.Value), strings.Join(c.variables, ", "), advice)
+		return refuse(n, "there is no %q here: use %s%s", clip.Line(n.Value, quoted), strings.Join(c.variables, ", "), advice)
 	}
 	c.reads = append(c.reads, []string{n.Value})
 	return nil
@@ -275,16 +276,10 @@ func plain(err error) error {
 	var located *file.Error
 	text := err.Error()
 	if errors.As(err, &located) {
-		text = fmt.Sprintf("at character %d: %s", located.From+1, clip(located.Message))
+		text = fmt.Sprintf("at character %d: %s", located.From+1, clip.Line(located.Message, quoted))
 	}
-	return errors.New(strings.ReplaceAll(clip(text), "value.Large", "a number of more than 64 bits"))
+	return errors.New(strings.ReplaceAll(clip.Line(text, quoted), "value.Large", "a number of more than 64 bits"))
 }
 
-// clip returns the first line of a text, or the beginning of a long one.
-func clip(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	if len(text) > 160 {
-		text = strings.ToValidUTF8(text[:160], "") + "…"
-	}
-	return text
-}
+// quoted is how many bytes of an expression an error quotes.
+const quoted = 160

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // Template is a value with expressions in its texts: {{ inputs.parameters.name }}. A text that is one expression yields
@@ -158,7 +159,7 @@ func (e *evaluation) text(x *mixed) (any, error) {
 		} else {
 			written, err := plainJSON(v)
 			if err != nil {
-				return nil, fmt.Errorf("%q yields a value that is not JSON", clip(x.expressions[i].source))
+				return nil, fmt.Errorf("%q yields a value that is not JSON", clip.Line(x.expressions[i].source, quoted))
 			}
 			b.WriteString(written)
 		}

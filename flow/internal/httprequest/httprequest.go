@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -79,9 +80,9 @@ func newRequest(ctx context.Context, in Request) (*http.Request, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the url cannot be read: %w", errors.Unwrap(err))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the url must begin with http:// or https://, and is %q", clip(in.URL))
+		return nil, fmt.Errorf("the url must begin with http:// or https://, and is %q", clip.Text(in.URL, 200))
 	case u.Host == "":
-		return nil, fmt.Errorf("the url %q names no host", clip(in.URL))
+		return nil, fmt.Errorf("the url %q names no host", clip.Text(in.URL, 200))
 	}
 	body, isJSON, err := bodyOf(in.Body)
 	if err != nil {
@@ -96,14 +97,14 @@ func newRequest(ctx context.Context, in Request) (*http.Request, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("the method %q is not one", clip(in.Method))
+		return nil, fmt.Errorf("the method %q is not one", clip.Text(in.Method, 200))
 	}
 	if isJSON {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {
 		if !goodHeader(name, in.Headers[name]) {
-			return nil, fmt.Errorf("the header %q is not one", clip(name))
+			return nil, fmt.Errorf("the header %q is not one", clip.Text(name, 200))
 		}
 		if strings.EqualFold(name, "Host") {
 			r.Host = in.Headers[name]
@@ -192,12 +193,5 @@ func excerpt(body []byte) string {
 	if line == "" {
 		return ""
 	}
-	return ": " + clip(line)
-}
-
-func clip(s string) string {
-	if len(s) > 200 {
-		return strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
+	return ": " + clip.Text(line, 200)
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // The actions that come with flows.
@@ -65,7 +67,7 @@ func (o *object) queue(field string) string {
 	}
 	s := o.r.text(t)
 	if s != "" && !queueName.MatchString(s) {
-		o.r.at(t, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(s))
+		o.r.at(t, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip.Text(s, quoted))
 	}
 	return s
 }
@@ -78,7 +80,7 @@ func (o *object) kind(field string) string {
 	}
 	s := o.r.text(t)
 	if s != "" && !kindName.MatchString(s) {
-		o.r.at(t, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", clip(s))
+		o.r.at(t, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", clip.Text(s, quoted))
 	}
 	return s
 }

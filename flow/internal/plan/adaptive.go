@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // usualFactor is the default factor of an adaptive time.
@@ -95,6 +97,6 @@ func (o *object) preset(t *tree, name string) Span {
 	if near := o.r.nearest(name, known); near != "" {
 		advice = "did you mean " + near + "?"
 	}
-	o.r.at(t, "there is no preset %q: %s", clip(name), advice)
+	o.r.at(t, "there is no preset %q: %s", clip.Text(name, quoted), advice)
 	return Span{}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/retryexpr"
@@ -32,7 +33,7 @@ func (r *reader) noSuch(what, name string, known []string) string {
 			advice = ": there is " + strings.Join(known, ", ")
 		}
 	}
-	return fmt.Sprintf("there is no %s %q%s", what, clip(name), advice)
+	return fmt.Sprintf("there is no %s %q%s", what, clip.Text(name, quoted), advice)
 }
 
 // offered returns the names that may have been meant, each once. A name that is itself a fault, such as one with a new line, is none.
@@ -220,7 +221,7 @@ func (d *Definition) CheckInputs(given map[string]any) error {
 		} else if len(known) > 0 {
 			advice = ": the definition takes " + strings.Join(known, ", ")
 		}
-		return refusal.Invalid("parameters", "have %s, which the definition does not know%s", clip(name), advice)
+		return refusal.Invalid("parameters", "have %s, which the definition does not know%s", clip.Text(name, quoted), advice)
 	}
 	for _, p := range d.Templates[d.Entry].Inputs {
 		if _, there := given[p.Name]; p.Value == nil && !there {
@@ -328,7 +329,7 @@ func (r *reader) checkPaths(x *Template, t *tree, reads [][]string, early map[st
 func (r *reader) wrongRead(x *Template, path []string, early map[string]bool) string {
 	switch {
 	case path[0] == "inputs" && len(path) > 1 && path[1] != "parameters":
-		return fmt.Sprintf("there is no inputs.%s: write inputs.parameters.<name>", clip(path[1]))
+		return fmt.Sprintf("there is no inputs.%s: write inputs.parameters.<name>", clip.Text(path[1], quoted))
 	case path[0] == "inputs" && len(path) > 2 && !r.inputsOf(x).has[path[2]]:
 		return r.noSuch("input", path[2], r.inputsOf(x).names)
 	case path[0] == "tasks" && len(path) > 1 && x.DAG.Node(path[1]) == nil:

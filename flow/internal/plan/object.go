@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // object is an object of a definition. Its functions return the value of a field, or the zero value if the field is not there
@@ -124,7 +125,7 @@ func (o *object) name(field string) string {
 func (r *reader) name(t *tree) string {
 	s := r.text(t)
 	if s != "" && !goodName.MatchString(s) {
-		r.at(t, "%q must be 1 to 60 of A-Z a-z 0-9 _ - and begin with a letter", clip(s))
+		r.at(t, "%q must be 1 to 60 of A-Z a-z 0-9 _ - and begin with a letter", clip.Text(s, quoted))
 	}
 	return s
 }
@@ -321,9 +322,5 @@ func (o *object) expression(field string, variables []string) *expression.Expres
 	return e
 }
 
-func clip(s string) string {
-	if len(s) > 80 {
-		return strings.ToValidUTF8(s[:80], "") + "…"
-	}
-	return s
-}
+// quoted is how many bytes of a definition a fault quotes.
+const quoted = 80

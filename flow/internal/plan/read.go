@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -59,14 +60,14 @@ var goodVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // version checks the text at t, which is a version.
 func (r *reader) version(t *tree, version string) {
 	if t != nil && version != "" && !goodVersion.MatchString(version) {
-		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(version))
+		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip.Text(version, quoted))
 	}
 }
 
 // CheckVersion refuses what no definition can have as its version.
 func CheckVersion(version string) error {
 	if version != "" && !goodVersion.MatchString(version) {
-		return refusal.Invalid("version", "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(version))
+		return refusal.Invalid("version", "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip.Text(version, quoted))
 	}
 	return nil
 }
@@ -450,7 +451,7 @@ func (r *reader) path(t *tree, begins string) []string {
 	parts := strings.Split(text, ".")
 	for _, part := range parts {
 		if !goodName.MatchString(strings.TrimPrefix(part, "_")) {
-			r.at(t, "%q must be names with dots between them, such as %s.total", clip(text), begins)
+			r.at(t, "%q must be names with dots between them, such as %s.total", clip.Text(text, quoted), begins)
 			return nil
 		}
 	}

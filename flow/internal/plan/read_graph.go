@@ -2,6 +2,8 @@ package plan
 
 import (
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // graph reads the nodes and transitions of a definition into its only template.
@@ -92,7 +94,7 @@ func (r *reader) checkPathsOfState(t *tree, update bool) {
 	for _, m := range members {
 		inState := strings.HasPrefix(m.name, "state.")
 		if update && !inState {
-			r.at(m.value, "update_context writes the state of a run: name what it writes state.%s", clip(m.name))
+			r.at(m.value, "update_context writes the state of a run: name what it writes state.%s", clip.Text(m.name, quoted))
 		}
 		if inState {
 			name := *m.value
@@ -161,7 +163,7 @@ func (r *reader) find(o *object, actions *actions) *oneAction {
 	case version == "":
 		return same.last
 	case same.byVersion[version] == nil:
-		r.at(o.get("action_version"), "the action %s has no version %q", id, clip(version))
+		r.at(o.get("action_version"), "the action %s has no version %q", id, clip.Text(version, quoted))
 	}
 	return same.byVersion[version]
 }

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	valueof "github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/clip"
 
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 )
@@ -290,7 +291,7 @@ func (t *tree) scalar(n *yaml.Node) error {
 		return err
 	case "!!int", "!!float":
 		if !json.Valid([]byte(n.Value)) {
-			return fmt.Errorf("line %d: %s is not a number as JSON writes it: write it in decimals, or in quotes if it is a text", n.Line, clip(n.Value))
+			return fmt.Errorf("line %d: %s is not a number as JSON writes it: write it in decimals, or in quotes if it is a text", n.Line, clip.Text(n.Value, quoted))
 		}
 		t.value = json.Number(n.Value)
 	case "!!str", "!!timestamp":

@@ -8,6 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/clip"
 )
 
 // branch is a line of the tree of a run: a node.
@@ -104,7 +105,7 @@ func timeOf(n *flow.Node, now time.Time) string {
 func noteOf(n *flow.Node, hide bool) string {
 	switch {
 	case n.Msg != "" && !hide:
-		return app.Plain(clip(n.Msg))
+		return app.Plain(clip.Text(n.Msg, 100))
 	case n.Reason != "":
 		return app.PlainText(n.Reason)
 	case n.Phase == flow.Created && len(n.WaitsFor) > 0:
@@ -116,15 +117,6 @@ func noteOf(n *flow.Node, hide bool) string {
 		return "waits for a value: `curfew flow resume`"
 	}
 	return ""
-}
-
-// clip returns the beginning of a long text.
-func clip(text string) string {
-	const most = 100
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }
 
 // signalOf returns the name of a signal from the id of its task.
