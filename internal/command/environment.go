@@ -17,11 +17,11 @@ const (
 	headersName  = "CURFEW_HEADERS"
 )
 
-// without returns the environment of this process without some variables.
-func without(hidden []string) []string {
+// without returns the environment of this process without the variables whose names are hidden.
+func without(hidden func(name string) bool) []string {
 	return slices.DeleteFunc(os.Environ(), func(line string) bool {
 		name, _, _ := strings.Cut(line, "=")
-		return slices.Contains(hidden, name)
+		return hidden(name)
 	})
 }
 
@@ -38,10 +38,7 @@ func ownEnvironment(hidden []string) []string {
 	for _, name := range traceHeaders {
 		ours[variable(name)] = true
 	}
-	return slices.DeleteFunc(os.Environ(), func(line string) bool {
-		name, _, _ := strings.Cut(line, "=")
-		return ours[name] || strings.HasPrefix(name, headerPrefix)
-	})
+	return without(func(name string) bool { return ours[name] || strings.HasPrefix(name, headerPrefix) })
 }
 
 // environment returns what a command is told about its task, as variables. A header of the task

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,7 +65,7 @@ func (g *Guard) start() error {
 	cmd := exec.Command(g.argv[0], g.argv[1:]...)
 	// A session of its own: what ends this process at a terminal must not end the guard first.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Env = without(g.hidden)
+	cmd.Env = without(func(name string) bool { return slices.Contains(g.hidden, name) })
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return err

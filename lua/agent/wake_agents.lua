@@ -158,8 +158,7 @@ local function wake_agents(tx)
       left.wake, tx.on = left.wake - 1, id
       wake_agent(tx, id)
     else
-      index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
-      alarm.note(tx, tx.at)
+      wakeable.look_again(tx, id)
     end
     count_ends(tx)
   end

@@ -63,9 +63,6 @@ end
 
 function read_task.read(kind, given, what)
   local field, why = names.kind(kind)
-  if not field and string.find(kind, "^flow/") then
-    field, why = "kind", "is for nodes of flows, which their runs enqueue: use another kind"
-  end
   if field then
     reject("INVALID", what .. field .. " " .. why)
   end

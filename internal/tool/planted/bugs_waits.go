@@ -234,7 +234,11 @@ var wakeBugs = []bug{
 	{"agents beyond the limit of a call are never woken", "agent/wake_agents.lua",
 		`      index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)`, ``, "stories/wake_more_than_100_agents"},
 	{"agents left to wake are not published to reapers", "agent/wake_agents.lua",
-		`      alarm.note(tx, tx.at)`, ``, "stories/wake_more_than_100_agents"},
+		`    else
+      wakeable.look_again(tx, id)
+    end`, `    else
+      index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
+    end`, "stories/wake_more_than_100_agents"},
 	{"an agent that is out of time wakes", "agent/wake_agents.lua",
 		`return not over`, `return true`, "stories/wait_deadlines_at_one_instant"},
 	{"an agent whose attempt is over wakes", "agent/wake_agents.lua",

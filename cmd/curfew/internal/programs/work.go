@@ -138,12 +138,12 @@ func work(c *cli.Context) error {
 			return err
 		}
 		defer guard.Close()
-		command := command.NewCommand(job.argv[0], job.argv[1:]...)
-		command.Grace, command.RetryAfter = app.DurationOf(c, "grace"), app.DurationOf(c, "retry-after")
-		command.MaxResult, command.Guard, command.Now, command.Log = q.MaxBytes(), guard, now, log
-		command.Hide = hidden
+		program := command.NewCommand(job.argv[0], job.argv[1:]...)
+		program.Grace, program.RetryAfter = app.DurationOf(c, "grace"), app.DurationOf(c, "retry-after")
+		program.MaxResult, program.Guard, program.Now, program.Log = q.MaxBytes(), guard, now, log
+		program.Hide = hidden
 		for _, kind := range job.kinds {
-			w.HandleRaw(kind, command.Handle)
+			w.HandleRaw(kind, program.Handle)
 		}
 	}
 	for kind, to := range job.posts {
