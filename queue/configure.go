@@ -76,7 +76,7 @@ func (c *Config) settings() Settings { return Settings{c.Events, c.EventMiB, c.F
 // warnOfSettings logs a warning if the program gave Open other settings than the namespace has. words is the answer to open.
 func (q *Queue) warnOfSettings(words []any) {
 	if len(words) < 6 {
-		return // a reply is not trusted (internal/engine/reply.go)
+		return // a reply is not trusted (internal/engine/call.go)
 	}
 	given, differ := q.config.settings(), []string{}
 	compare := func(name, given, has string) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -247,4 +248,101 @@ func (q *Queue) MaxBytes() int { return q.opened().config.MaxBytes }
 func (q *Queue) String() string {
 	q.opened()
 	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.Partitions()))
+}
+
+// ready refuses a queue that Open did not return, and a context that is nil.
+func (q *Queue) ready(ctx context.Context) error {
+	if q == nil || q.engine == nil {
+		return refusal.Invalid("queue", "is nil or empty: use one that Open returned")
+	}
+	return engine.Given(ctx)
+}
+
+// Ready returns [refusal.ErrInvalid] for a queue that Open did not return, and for a context that
+// is nil. It is for the other packages of this module.
+func (q *Queue) Ready(ctx context.Context) error { return q.ready(ctx) }
+
+// opened panics if q is nil or empty. It is for functions that return no error.
+func (q *Queue) opened() *Queue {
+	if q == nil || q.engine == nil {
+		panic("queue: a *Queue is nil or empty: use one that Open returned")
+	}
+	return q
+}
+
+// maxList is the greatest number of tasks in a call.
+const maxList = 500
+
+// byPartition returns the indexes of the ids in the list, by partition.
+func (q *Queue) byPartition(list []string) (map[int][]int, error) {
+	places := map[int][]int{}
+	for i, id := range list {
+		p, err := names.PartitionIn(id, q.Partitions())
+		if err != nil {
+			return nil, err
+		}
+		places[p] = append(places[p], i)
+	}
+	return places, nil
+}
+
+// eachPartition calls step for the ids of each partition, up to 500 ids at a time. It works on
+// all partitions at once, and returns the first error.
+func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
+	places, err := q.byPartition(list)
+	if err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	errs := make(chan error, len(places))
+	for p, mine := range places {
+		group.Go(func() {
+			for len(mine) > 0 {
+				n := min(len(mine), maxList)
+				args := make([]any, n)
+				for i, place := range mine[:n] {
+					args[i] = list[place]
+				}
+				if err := step(p, args, mine[:n]); err != nil {
+					errs <- err
+					return
+				}
+				mine = mine[n:]
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
+
+// The checks below are those of lua/check/values.lua.
+
+func checkKind(field, kind string) error {
+	if !names.Valid(kind, "._-:/") {
+		return refusal.Invalid(field, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(kind))
+	}
+	return nil
+}
+
+func checkQueue(field, queue string) error {
+	if !names.Valid(queue, "._-") {
+		return refusal.Invalid(field, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue))
+	}
+	return nil
+}
+
+// CheckCall returns [refusal.ErrInvalid] for a name that a call cannot have.
+func CheckCall(call string) error {
+	if !names.Word(call) || len(call) > 100 {
+		return refusal.Invalid("call", "%q must be one word of up to 100 bytes, in ASCII, that begins with a letter or digit: a new one for each change, and the same for a repeat", refusal.Clip(call))
+	}
+	return nil
+}
+
+func checkWorker(worker string) error {
+	if !names.Word(worker) {
+		return refusal.Invalid("worker", "%q must be one word of up to 640 bytes, in ASCII, that begins with a letter or digit", refusal.Clip(worker))
+	}
+	return nil
 }

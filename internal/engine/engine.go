@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -116,4 +118,57 @@ func (e *Engine) knowsFunctions(ctx context.Context) (bool, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// together is how many partitions have their commands in one round trip.
+const together = 100
+
+// Pipelined calls ask to add commands for each partition, and sends those of 100 partitions in a round trip. Each command has
+// its own error, so ask must keep it.
+func (e *Engine) Pipelined(ctx context.Context, ask func(pipe redis.Pipeliner, partition int)) {
+	for from := 0; from < e.partitions; from += together {
+		Pipelined(ctx, e.rdb, func(pipe redis.Pipeliner) {
+			for p := from; p < min(from+together, e.partitions); p++ {
+				ask(pipe, p)
+			}
+		})
+	}
+}
+
+// Pipelined sends the commands that ask adds in a round trip. Each command has its own error, so ask must keep it. If Redis refuses
+// the connection, for example because of a wrong password, go-redis leaves the commands without an error and without a reply.
+// Pipelined gives them that error.
+func Pipelined(ctx context.Context, rdb Pipeliner, ask func(pipe redis.Pipeliner)) {
+	cmds, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { ask(pipe); return nil })
+	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
+		return
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
+	}
+}
+
+// Pipeliner is a client that can send several commands in a round trip.
+type Pipeliner interface {
+	Pipelined(ctx context.Context, ask func(redis.Pipeliner) error) ([]redis.Cmder, error)
+}
+
+// Given returns [refusal.ErrInvalid] if the context is nil.
+func Given(ctx context.Context) error {
+	if IsNil(ctx) {
+		return refusal.Invalid("context", "must not be nil: use context.Background()")
+	}
+	return nil
+}
+
+// IsNil reports whether v is nil or holds a nil pointer, func, map, slice or channel.
+func IsNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Interface, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
 }
