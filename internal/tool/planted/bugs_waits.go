@@ -232,7 +232,9 @@ var wakeBugs = []bug{
 	{"a call wakes any number of agents", "store/tx.lua",
 		` wake = 100}`, ` wake = 100000}`, "stories/wake_more_than_100_agents"},
 	{"agents beyond the limit of a call are never woken", "agent/wake_agents.lua",
-		`      index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)`, ``, "stories/wake_more_than_100_agents"},
+		`    else
+      wakeable.look_again(tx, id)
+    end`, `    end`, "stories/wake_more_than_100_agents"},
 	{"agents left to wake are not published to reapers", "agent/wake_agents.lua",
 		`    else
       wakeable.look_again(tx, id)
