@@ -58,7 +58,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	return steps, nil
 }
 
-// payloadOf returns what the task of a leaf is given: its inputs, and of a request what its definition says of it.
+// payloadOf returns the payload of the task of a leaf: its inputs, or for a request its options.
 func payloadOf(c *machine.Child) map[string]any {
 	if c.Action != nil && c.Action.Type == plan.HTTPRequest {
 		return c.Options
@@ -134,8 +134,8 @@ func checker(q *queue.Queue, run string) func(*machine.Child) error {
 	}
 }
 
-// pinned gives a call of a version what that version says about its runs. The defaults of the kind are those of the newest version. If the
-// version cannot be read, the run that is called says so.
+// pinned sets the timeout and the policy of a call of a version to those of that version, since the defaults of the kind are those of the
+// newest one. If the version cannot be read, the run that is called fails and names the cause.
 func (r *run) pinned(t queue.Task, a *plan.Action) (queue.Task, error) {
 	if a.Version == "" {
 		return t, nil

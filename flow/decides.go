@@ -92,7 +92,7 @@ func (r *Run) nearest() (path string, found *Node, in *Run) {
 	return path, found, in
 }
 
-// says returns the end of the sentence of Decides: what the node's limit is, and what happens then.
+// says returns the second half of the sentence of Decides: the limit of the node, and what happens when it is over.
 func (n *Node) says(r, in *Run) string {
 	whole := "the run"
 	if in != r {

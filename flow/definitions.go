@@ -55,7 +55,7 @@ func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	return stored, nil
 }
 
-// put stores a definition in partition 0, or what it says of the kind of its runs in another partition. The number is that of the version,
+// put stores a definition in partition 0, and in another partition the defaults of the kind of its runs. number is that of the version, or
 // "0" if it is not the newest.
 func put(ctx context.Context, q *queue.Queue, partition int, d *plan.Definition, version string, text []byte, number string) (Stored, string, error) {
 	reply, err := q.Engine().Call(ctx, partition, "put_flow", append([]any{d.ID, version, text, number}, kindDefaults(d)...)...)
@@ -73,7 +73,7 @@ func put(ctx context.Context, q *queue.Queue, partition int, d *plan.Definition,
 	}
 }
 
-// kindDefaults returns what a definition says of the kind of its runs, as name, value, ….
+// kindDefaults returns the defaults that a definition sets for the kind of its runs: name, value, ….
 func kindDefaults(d *plan.Definition) (all []any) {
 	if d.Timeout.Time > 0 {
 		all = append(all, "timeout_ms", d.Timeout.Time.Milliseconds())

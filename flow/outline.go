@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
-// Plan is what a definition says about time: what bounds each node, and the whole.
+// Plan has the times of a definition: the bounds of each node, and of the whole.
 type Plan struct {
 	ID, Version string
 	Timeout     time.Duration // of a run; 0: none

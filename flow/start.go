@@ -48,7 +48,8 @@ func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string
 	return q.Enqueue(ctx, more)
 }
 
-// timed gives a run what its version says. The defaults of its kind are those of the newest version.
+// timed sets the timeout and the policy of a run to those of its version. Without it the run would get those of the newest version,
+// which are the defaults of its kind.
 func timed(t queue.Task, d *plan.Definition) queue.Task {
 	if t.Timeout == 0 && t.Deadline.IsZero() {
 		t.Timeout = spanOf(d.Timeout)

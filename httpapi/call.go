@@ -133,7 +133,7 @@ func (c *call) noteTrouble(f *failure) {
 	}
 }
 
-// perform checks a request, from what costs least on, and does what it says.
+// perform checks a request, the cheapest checks first, and does it.
 func (s *Server) perform(c *call) (any, error) {
 	r := c.request
 	who, f := s.admit(c.writer, r, c.route.Role)

@@ -71,7 +71,7 @@ type describeBody struct {
 	About *aboutBody `json:"about,omitempty"`
 }
 
-// aboutBody is what a worker says of itself. A worker in Go says the same.
+// aboutBody is the description that a worker gives of itself, with the same fields as that of a worker in Go.
 type aboutBody struct {
 	Name        string         `json:"name,omitempty"`
 	Host        string         `json:"host,omitempty"`

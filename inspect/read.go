@@ -77,7 +77,7 @@ func children(ctx context.Context, q *queue.Queue, id string) ([]*queue.Record, 
 	return slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil }), err
 }
 
-// childLine is what the JSON of a task says of a child.
+// childLine is a child in the JSON of a task.
 type childLine struct {
 	ID     string       `json:"id"`
 	Kind   string       `json:"kind"`

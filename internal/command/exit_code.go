@@ -55,7 +55,7 @@ func (c *Command) verdict(e end) error {
 	return e.error()
 }
 
-// withText returns an error that says what happened, and then what the command or server said.
+// withText returns an error with the event first, and then the output of the command or server, if there is any.
 func withText(what, said string) error {
 	if said = strings.TrimSpace(said); said != "" {
 		what += ": " + said

@@ -443,7 +443,7 @@ func ReadReport(partition int, reply any) (any, Report, error) {
 // loggerKey is the key of a context's logger.
 type loggerKey struct{}
 
-// LogTo returns a context whose calls log what they report to a logger, in place of that of the namespace.
+// LogTo returns a context whose calls log their reports to a logger, in place of that of the namespace.
 func LogTo(ctx context.Context, logger *slog.Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, logger)
 }

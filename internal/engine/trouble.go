@@ -165,7 +165,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-// told is an error whose text says what it is, what to do, and, once, the reply of Redis.
+// told is an error that has been explained. Its text names the error and its cure, with the reply of Redis in parentheses.
 type told struct {
 	kind  error
 	text  string
@@ -182,7 +182,7 @@ func (t *told) Unwrap() []error {
 	return []error{t.kind, t.cause}
 }
 
-// explain returns err as an error of the kind of t, with a text that says what to do.
+// explain returns err as an error of the kind of t. Its text has the cure.
 func (t trouble) explain(err error) error {
 	var known *told
 	if err == nil || errors.As(err, &known) {

@@ -264,7 +264,7 @@ func (s *Server) Prune(ctx context.Context, from []Libraries) (deleted []Librari
 	return deleted
 }
 
-// wrapped returns an error of a kind that says what to do, and what Redis said.
+// wrapped returns an error of a kind, with its cure and the reply of Redis.
 func wrapped(kind error, cure string, err error) error { return &curedError{kind, cure, err} }
 
 type curedError struct {

@@ -86,7 +86,7 @@ func (s *Server) Each(look func(name string, rdb *redis.Client)) {
 // Client returns the client that Connect was given.
 func (s *Server) Client() redis.UniversalClient { return s.rdb }
 
-// explain turns an error of Redis or of the connection into one that says what to do.
+// explain adds the cure to an error of Redis or of the connection.
 func (s *Server) explain(ctx context.Context, err error) error { return s.engine.Unread(ctx, 0, err) }
 
 // explainKeys is like explain, for commands about the keys of a namespace.

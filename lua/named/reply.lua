@@ -3,8 +3,7 @@
 -- @use named/options: reject
 -- @use store/try: reason, refused
 
--- plain returns the reply of a call without what it has to report (store/tell.lua): callers of the façade write no log
--- of other tasks.
+-- plain returns the reply of a call without its reports of other tasks (store/tell.lua): callers of the façade write no log.
 local function plain(reply)
   return reply[1] == "told" and reply[3] or reply
 end

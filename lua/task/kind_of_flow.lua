@@ -1,8 +1,8 @@
--- kind_of_flow gives the kind of the runs of a flow what its newest version says of it, and takes back what the version
--- before it said. What others have set of the kind stays. The root remembers the number of the version and what it said.
+-- kind_of_flow makes the newest version of a flow set the defaults of the kind of its runs, and takes back those that the
+-- version before it set. Defaults that others have set stay. The root keeps the number of the version, and its defaults.
 --
 --   n      number of the version. If a later one, or the same, was here before, nothing changes
---   given  what the version says, by field
+--   given  the defaults of the version, by field
 --
 -- Returns the field that would not fit to the others, and why; or nil
 --

@@ -152,7 +152,7 @@ func Failure(c *cli.Context, err error) error {
 	return err
 }
 
-// afterwards returns what an interrupted command says of what it has done.
+// afterwards returns the part of the error of an interrupted command that describes its effect, or "".
 func afterwards(err error) string {
 	if said, found := strings.CutPrefix(err.Error(), "interrupted: "); found {
 		return "; " + said

@@ -151,8 +151,8 @@ func (e *End) value() any {
 	return e.Outputs
 }
 
-// outcome returns the end of a DAG whose nodes have all ended. Unless it says what it yields, its outputs are those of the nodes that no
-// other node awaits: of one such node its own, of several theirs by the names of the nodes.
+// outcome returns the end of a DAG whose nodes have all ended. A DAG without outputs of its own yields those of its last nodes, which no
+// other node awaits: those of one such node as they are, those of several by the names of the nodes.
 func (d *dag) outcome(m *Machine) End {
 	if d.of.Outputs != nil {
 		return d.outputs(m)

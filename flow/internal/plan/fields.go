@@ -1,7 +1,6 @@
 package plan
 
-// Field is a field of a definition. The tables below are what the reader knows, what the JSON Schema says, and what the page
-// of all fields lists.
+// Field is a field of a definition. The reader, the JSON Schema and the page of all fields are made from the tables below.
 type Field struct {
 	Name    string
 	Type    string // one of types, an object, [] with a list of objects, a range of numbers, or words with commas and "or" between them

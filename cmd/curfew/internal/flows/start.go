@@ -63,7 +63,7 @@ interrupted wait leaves the run as it is. A worker that runs flows must be there
 	}
 }
 
-// taskOf returns what the flags say of the task of a run.
+// taskOf returns the task of a run with the fields that flags set.
 func taskOf(c *cli.Context) (task queue.Task, err error) {
 	for _, name := range []string{"version", "queue", "id", "idempotency-key"} {
 		if c.IsSet(name) && c.String(name) == "" {

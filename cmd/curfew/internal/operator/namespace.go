@@ -148,7 +148,7 @@ func tellSet(c *cli.Context, before, after operate.Namespace) error {
 	return err
 }
 
-// namespaceLine returns what a line of JSON says of a namespace.
+// namespaceLine returns a namespace as the object of a line of JSON.
 func namespaceLine(n operate.Namespace) map[string]any {
 	line := map[string]any{"type": "namespace", "namespace": n.Name}
 	if n.Err != nil {
