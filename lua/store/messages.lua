@@ -4,7 +4,7 @@
 local function list(tx, name)
   local mine = tx.messages
   if not mine then
-    mine = {}
+    mine = {earliest = false, stops = false, ended = false, timeouts = false, woken = false, timers = false}
     tx.messages = mine
   end
   local all = mine[name]
@@ -21,7 +21,7 @@ local alarm = {}
 function alarm.note(tx, instant)
   local mine = tx.messages
   if not mine then
-    tx.messages = {earliest = instant}
+    tx.messages = {earliest = instant, stops = false, ended = false, timeouts = false, woken = false, timers = false}
   elseif not mine.earliest or instant < mine.earliest then
     mine.earliest = instant
   end

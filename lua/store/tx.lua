@@ -36,7 +36,7 @@ end
 --   ask       a worker's request for tasks, and what came of it                           queue/queue.lua
 --   on        the task that is being decided                                              unit/unit.lua
 --
--- For one unit of work, until renew (unit/unit.lua). All but the first two are nil until their owner has something:
+-- For one unit of work, until renew (unit/unit.lua). All but the first two are false until their owner has something:
 --
 --   records   tasks read; tasks whose state changes; texts to write                       store/record.lua
 --   sets      what sorted sets gain and lose                                              store/index.lua
@@ -50,8 +50,11 @@ end
 --   messages  whom to notify, and what the caller is told                                 store/messages.lua, store/tell.lua
 local function begin(root)
   local at = now(root)
-  return {at = at, now = string.format("%d", at), key = keys.of(root), reply = {failed = {}, timed_out = 0, timers_fired = 0},
-    left = {cancel = 100, wake = 100}, records = {tasks = {}, changed = {}, texts = {}}, sets = {}}
+  -- All fields are named here, since a table that grows is hashed again.
+  return {at = at, now = string.format("%d", at), key = keys.of(root), root = false,
+    reply = {failed = {}, told = false, timed_out = 0, timers_fired = 0}, left = {cancel = 100, wake = 100}, aside = false, strict = false,
+    ask = false, on = false, records = {tasks = {}, changed = {}, texts = {}, some_exist = false, written = false}, sets = {},
+    queues = false, last = false, memo = false, later = false, waits = false, figures = false, events = false, messages = false}
 end
 
 -- memo returns what a unit of work remembers of one thing, by a name. Its owner reads and fills it.

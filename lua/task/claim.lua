@@ -186,7 +186,7 @@ local function claim(tx, ask)
   local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
   local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
   local newest = tonumber(about[1] or 0)
-  tx.ask = {queues = {}, empty = got.empty}
+  tx.ask = {queues = {}, empty = got.empty, more = false, stopping = false, repeated = false}
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then

@@ -130,8 +130,8 @@ end
 
 -- renew resets what a unit of work has read and decided (store/tx.lua lists the fields).
 local function renew(tx)
-  tx.records, tx.sets, tx.on = {tasks = {}, changed = {}, texts = {}}, {}, false
-  tx.queues, tx.last, tx.memo, tx.later, tx.waits, tx.figures, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil, nil
+  tx.records, tx.sets, tx.on = {tasks = {}, changed = {}, texts = {}, some_exist = false, written = false}, {}, false
+  tx.queues, tx.last, tx.memo, tx.later, tx.waits, tx.figures, tx.events, tx.messages = false, false, false, false, false, false, false, false
   if tx.aside then
     tx.aside.unit = {}
   end

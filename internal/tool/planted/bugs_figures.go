@@ -5,7 +5,7 @@ var figureBugs = []bug{
 	{"ends are not counted by kind", "unit/unit.lua",
 		`figures.write(tx)`, ``, "stories/figures_of_each_end"},
 	{"an end is counted each time it is decided", "unit/unit.lua",
-		`tx.waits, tx.figures, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil, nil`, `tx.waits, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil
+		`tx.waits, tx.figures, tx.events, tx.messages = false, false, false, false, false, false, false, false`, `tx.waits, tx.events, tx.messages = false, false, false, false, false, false, false
   if tx.figures then
     tx.figures.kinds = {}
   end`, "stories/figures_once"},
@@ -24,7 +24,7 @@ var figureBugs = []bug{
 	{"a figures key of the wrong type stops the call", "store/figures.lua",
 		`if try(tx, "HINCRBY", key, field, words) == more then`, `if redis.call("HINCRBY", key, field, words) == more then`, "stories/figures_in_the_way"},
 	{"a new task is counted each time it is decided", "unit/unit.lua",
-		`tx.waits, tx.figures, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil, nil`, `tx.waits, tx.events, tx.messages = nil, nil, nil, nil, nil, nil, nil
+		`tx.waits, tx.figures, tx.events, tx.messages = false, false, false, false, false, false, false, false`, `tx.waits, tx.events, tx.messages = false, false, false, false, false, false, false
   if tx.figures then
     tx.figures.ended = {}
   end`, "stories/figures_of_new_tasks"},
