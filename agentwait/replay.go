@@ -133,10 +133,15 @@ func describe(t *queue.Task) string {
 	return fmt.Sprintf("child %s of kind %s in queue %s with payload %s", t.ID, t.Kind, line, inQuotes(string(t.Payload)))
 }
 
-// clipped is how many bytes of a payload or a name an error has.
+// clipped is how many bytes of a payload or a name an error has at most.
 const clipped = 200
 
-func inQuotes(s string) string { return fmt.Sprintf("%q", clip.Text(s, clipped)) }
+func inQuotes(s string) string {
+	if shorter := clip.Bytes(s, clipped); shorter != s {
+		return fmt.Sprintf("%q…", shorter)
+	}
+	return fmt.Sprintf("%q", s)
+}
 
 // what describes an entry of the journal for people.
 func what(entry string) string {

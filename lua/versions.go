@@ -7,7 +7,7 @@ import (
 )
 
 // Versions are the versions of records that a library works with: all from Oldest to Newest.
-// They are stated in store/tx.lua.
+// They are stated in store/versions.lua.
 type Versions struct{ Oldest, Newest int }
 
 // Includes reports whether a version is one of them.
@@ -34,7 +34,7 @@ var (
 	// facadeLine is the line of a façade with its build number (named/facade.lua). Like the next one it begins with a literal text, because
 	// regexp finds that some ten times as fast as the beginning of a line, and a library has 300 kB.
 	facadeLine = regexp.MustCompile(`\nlocal facade = \{build = (\d{1,9})\}\n`)
-	// versionsLine is the line with the versions of records (store/tx.lua).
+	// versionsLine is the line with the versions of records (store/versions.lua).
 	versionsLine = regexp.MustCompile(`\nlocal versions = \{oldest = (\d{1,3}), newest = (\d{1,3})\}\n`)
 )
 

@@ -212,7 +212,7 @@ end
 
 -- collect decides an open wait of the mode collect, which is over with the first end of any child of the agent. Its cost
 -- does not depend on the number of children. Children whose time was up by then end first, so that one wait hands over
--- all ends up to that instant, whoever looks when (agent/count.lua).
+-- all ends up to that instant, whoever looks when.
 --
 --   written  children whose end this unit has written, and added to the ends (wait/ends.lua)
 --   upto     children that were due by this instant end too; nil: by the latest of these ends
@@ -316,7 +316,7 @@ end
 -- count_wait counts ends in the wait of an agent, in the order of their instants, until the wait fires. A member whose
 -- time was up by then can still be live in its record, and so can a member whose own limit in the wait was over.
 -- count_wait ends these members first. So the result of a wait does not depend on which call counts, or when, unless
--- more than 100 tasks of a clock are overdue (agent/count.lua, docs/explanation/agents.md).
+-- more than 100 tasks of a clock are overdue (docs/explanation/agents.md).
 --
 -- A member that ended after the wait's limit is not counted: the sweep ends the wait.
 --

@@ -51,7 +51,7 @@ end
 -- nil, if it does not fire yet.
 --
 --   w  ok, bad, settled        counters
---      need_ok, most_bad, all  thresholds; nil for one that the mode does not use (agent/rules.lua)
+--      need_ok, most_bad, all  thresholds; nil for one that the mode does not use
 local function fires(w)
   if w.need_ok and w.ok >= w.need_ok then
     return "satisfied"

@@ -205,7 +205,7 @@ end
 -- whose time is up end first. It returns "satisfied", or nil if the agent must wait. If the limit of the wait was over
 -- before the first of these ends, the agent waits for the sweep to say so, and the next wait hands over the ends.
 --
---   c  agent/suspend.lua; collected sets names and members
+--   c  the counts so far; collected sets names and members
 local function collected(tx, s, c)
   end_due(tx, s.id, tx.at)
   local names = ends.kept(tx, s.id)

@@ -7,7 +7,7 @@
 local known = " kind queue owner status timed_out since before error "
 local instants = {since = true, before = true}
 
--- read_filter reads a filter (explain/filter.lua) from the arguments of a call, from one of them on. It raises if they
+-- read_filter reads a filter from the arguments of a call, from one of them on. It raises if they
 -- are not valid.
 local function read_filter(argv, from)
   local filter = {}

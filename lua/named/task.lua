@@ -63,6 +63,9 @@ end
 
 function read_task.read(kind, given, what)
   local field, why = names.kind(kind)
+  if not field and string.find(kind, "^flow/") then -- task/plan.lua lets runs make them as children, and retry them
+    field, why = "kind", "is for nodes of flows, which their runs enqueue: use another kind"
+  end
   if field then
     reject("INVALID", what .. field .. " " .. why)
   end
@@ -101,7 +104,7 @@ local refusals = {
 
 -- refusal returns why a task was not created, from the answer of call/enqueue.lua; nil if the task exists.
 --
---   told  the name that each field was given by (named/task.lua)
+--   told  the name that each field was given by
 local function refusal(answer, told)
   local why = refusals[answer[1]]
   return why and why(answer, told)
@@ -184,7 +187,7 @@ end
 -- place_tasks gives each task its shape, its id and its payload. A task whose id or idempotency key belongs to another
 -- partition is rejected.
 --
---   read  fields, none, id or nil, payload and what of each (named/task.lua)
+--   read  fields, none, id or nil, payload and what of each, as read_task.read returns them
 --
 -- Returns the tasks as task/enqueue.lua has them
 local function place_tasks(tx, read)
@@ -233,7 +236,7 @@ end
 
 -- store_tasks enqueues all tasks or none.
 --
---   tasks  kind, given and what of each (named/task.lua)
+--   tasks  kind, given and what of each
 --
 -- Returns for each {id, deadline_at, new}
 local function store_tasks(root, tasks)

@@ -53,7 +53,7 @@ local function rate(tx, queue, free, c)
   free.full_at = math.max(tonumber(c[7] or nil) or 0, tx.at)
   if free.full_at > tx.at + whole then -- later than for an empty bucket: the clock was set back
     free.full_at = tx.at + whole
-    local write = tx.records.written and try or later.after -- queue/queue.lua runs after commit
+    local write = tx.records.written and try or later.after -- wake.write runs after the records are written
     write(tx, "HSET", tx.key.queue .. queue, "full_at", string.format("%.3f", free.full_at))
   end
   -- full_at is stored in thousandths of a ms, so a token counts slightly before it is whole.
@@ -214,10 +214,10 @@ end
 
 -- again has the running tasks of all queues counted again.
 --
---   how  true, or "go on"
+--   how  true, or "go on": the count that is under way continues; nil: as this unit has asked for already, or true
 function count.again(tx, how)
-  local mine = own(tx)
-  mine.recount = mine.recount or how
+  local mine = tx.queues or own(tx)
+  mine.recount = how or mine.recount or true
 end
 
 function count.write(tx)
@@ -300,7 +300,7 @@ end
 --
 -- A call counts the workers in the order of their names until it has read 1000 claims; the sweep continues. The
 -- field recounted of the root holds the last worker counted, and the key recount holds the counts. Tasks that begin or
--- stop to run for a worker that was counted already are added there too (queue/queue.lua), so the counts are exact.
+-- stop to run for a worker that was counted already are added there too (count.run), so the counts are exact.
 -- A count that is requested while another is under way begins after it. With 5000 workers of 100 claims each a call
 -- takes up to 9 ms more.
 local function recount_running(tx)

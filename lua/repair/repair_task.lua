@@ -2,7 +2,7 @@
 -- its time is up.
 --
 --   where  keys in which the task was found and may not belong, or which may lack it, with spaces between them
---   s      the whole call: size, in bytes of what it has read; listed, the last children of owners (repair/repair_task.lua)
+--   s      the whole call: size, in bytes of what it has read; listed, the last children of owners
 --
 -- Returns what it does, or nil and why it can do nothing
 --
@@ -239,7 +239,7 @@ local function repair_task(tx, s, id, where)
   if not task.status then
     clear(tx, r, id)
     if held then
-      count.again(tx, true)
+      count.again(tx)
     end
     return r
   end

@@ -84,7 +84,7 @@ function events.note(tx, fields)
 end
 
 -- emit records the event of a transition. No other file does, so each transition has one event. The events of a unit
--- of work become one entry of the stream, with one line for each event (store/events.lua):
+-- of work become one entry of the stream, with one line for each event:
 --
 --   kind task_id task_kind queue created_at started_at epoch attempt worker name=value …
 --
@@ -95,7 +95,7 @@ end
 --
 --   level  "terminal" for the end of a task, "all" for everything else. The namespace sets which events are
 --          recorded: all, terminal (default) or none
---   more   "name=value name=value": fields of this kind of event; free text is escaped (store/events.lua)
+--   more   "name=value name=value": fields of this kind of event; free text is escaped (escape)
 --
 -- The line is made in one expression, since Redis hashes each byte of each intermediate string in Lua.
 local function emit(tx, level, kind, task, more)

@@ -3,7 +3,7 @@
 -- @use store/state: policy
 -- @use store/try
 
--- buckets are the histograms of store/figures.lua. A value is counted in one bucket: the first whose bound is not
+-- buckets are the histograms of figures. A value is counted in one bucket: the first whose bound is not
 -- below the value, or "more" if the value is above all bounds. A bucket does not include the values of the buckets
 -- below it. Programs read the bounds from the names of the fields, and add up the counts of several partitions. So a
 -- later version can add a bound and must not remove one. inspect/figures.go has the same table; a test compares them.
@@ -150,7 +150,7 @@ local function add_many(tx, key, kind, fields, adds)
   end
 end
 
--- add_figures adds counts to the hash of a kind (store/figures.lua lists its fields). One field is added with
+-- add_figures adds counts to the hash of a kind (figures lists its fields). One field is added with
 -- HINCRBY. It reads several fields with one command and writes them with another; HINCRBY would need one for each field.
 --
 -- Up to 1,000 kinds have a hash of their own. Later kinds share the hash "-", which is not a valid name of a kind. The
@@ -170,7 +170,7 @@ local function add_figures(tx, kind, queue, counts)
   end
 end
 
--- tally collects what a unit of work adds to the figures of kinds (store/figures.lua), and writes it. All that a unit
+-- tally collects what a unit of work adds to the figures of kinds, and writes it. All that a unit
 -- adds for one kind and queue costs one command if it is one field, and two if there are more.
 local tally = {}
 
@@ -272,7 +272,7 @@ end
 --   <queue> retried timeout                         attempts that took too long and were followed by another one
 --   <queue> wait timeout <policy>                   waits of agents that reached their limit; fail or proceed_with_available
 --   <queue> late                                    outcomes that came after the task had timed out
---   <queue> <histogram> <bound>                     values in the bucket of this bound (store/figures.lua)
+--   <queue> <histogram> <bound>                     values in the bucket of this bound
 --   <queue> <histogram> more                        values above the last bound
 --   <queue> <histogram> sum                         the sum of all values
 --   - node <name> ended <status> …                  the same of a node of a flow, in the hash of its runs, for all queues

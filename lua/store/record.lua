@@ -69,7 +69,7 @@ local function head(task)
   return lines .. "\n" .. texts
 end
 
--- format writes the state of a task as text (store/record.lua reads it).
+-- format writes the state of a task as text (parse reads it).
 --
 --   body  the result or error of an ended task, if it is stored in the state; otherwise ""
 local function format(task, body)

@@ -1,7 +1,7 @@
 -- Whether the user of Redis may do what a call is about to do, and what the user lacks for a role.
 
 -- need raises if the user may not run a command on a key. If the user lacks the command itself, the error names the
--- root, which the user can write (store/rights.lua). Otherwise it names the key.
+-- root, which the user can write (lacking). Otherwise it names the key.
 local function need(tx, command, key, ...)
   if not redis.acl_check_cmd(command, key, ...) then
     local on = redis.acl_check_cmd(command, tx.key.root, ...) and key or tx.key.root

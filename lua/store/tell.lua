@@ -62,7 +62,7 @@ function tell.reply(tx, reply)
   return told and {"told", told, reply} or reply
 end
 
--- answer returns the reply of a call that wrote something, with what the call has to report (store/tell.lua). If a
+-- answer returns the reply of a call that wrote something, with what the call has to report. If a
 -- command failed, it raises that error instead: by then everything else is written.
 local function answer(tx, reply)
   local failed = tx.reply.failed

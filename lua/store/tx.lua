@@ -34,10 +34,10 @@ end
 --   aside     tasks that are put aside, and why                                           task/place.lua
 --   strict    refuse keys of the wrong type before anything is written                    unit/unit.lua
 --   ask       a worker's request for tasks, and what came of it                           queue/queue.lua
+--
+-- For one unit of work, until renew (unit/unit.lua). All but the first three are false until their owner has something:
+--
 --   on        the task that is being decided                                              unit/unit.lua
---
--- For one unit of work, until renew (unit/unit.lua). All but the first two are false until their owner has something:
---
 --   records   tasks read; tasks whose state changes; texts to write                       store/record.lua
 --   sets      what sorted sets gain and lose                                              store/index.lua
 --   queues    counters of queues, and queues for which to wake an idle worker             queue/queue.lua

@@ -59,7 +59,7 @@ end
 -- take claims one task that is in line for a worker. It returns nil if the task is not given out: it has ended, ends
 -- now, does not exist, cannot be read, or does not fit into the reply.
 --
---   line  the key of its line   ask  task/claim.lua   got  what the call gives out so far (task/claim.lua)
+--   line  the key of its line   ask  as read_ask returns it   got  what the call gives out so far (claim)
 local function take(tx, id, line, ask, got)
   local task = load_task(tx, id)
   if not task or task.status ~= "PENDING" or task.available_at then
@@ -174,12 +174,12 @@ end
 -- request. The second round takes from the queues in the same order until the worker has all it asked for. A queue
 -- gives no more than its controls allow.
 --
---   ask  task/claim.lua; settle adds carried: the bytes of the outcomes that it reports
+--   ask  as read_ask returns it; settle adds carried: the bytes of the outcomes that it reports
 --
 -- One call gives at most 500 tasks and 4 MiB, and reads at most 256 queues, since Redis does nothing else
 -- meanwhile. It gives one task however large that is. For a worker of more queues, later calls read the others.
 --
--- Returns the claims, as task/claim.lua formats them
+-- Returns the claims, as parcels formats them
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
@@ -274,7 +274,7 @@ end
 -- give_back takes a claim from a worker that is gone, or that does not know of the claim. If the worker does not run
 -- the task, the id is removed from the claims of the worker, and a PENDING task gets its place in line again.
 --
---   blame  as in task/claim.lua
+--   blame  as in return_claim
 --
 -- Returns whether a claim was returned; and why, if the task was put aside because it has no place
 local function give_back(tx, id, worker, blame)
@@ -286,7 +286,7 @@ local function give_back(tx, id, worker, blame)
   elseif task then
     why = mend_place(tx, task)
     if not task.status then
-      count.again(tx, true)
+      count.again(tx)
     end
   end
   index.remove(tx, tx.key.claims .. worker, id)

@@ -67,8 +67,8 @@ local function put_aside(tx, id, why, clocks)
     return
   end
   known.unit[id] = true
-  if not clocks and type(attempt("ZSCORE", key.broken, id)) ~= "string" then
-    count.again(tx, true)
+  if not clocks and not (tx.queues and tx.queues.recount) and type(attempt("ZSCORE", key.broken, id)) ~= "string" then
+    count.again(tx)
   end
   index.add(tx, key.broken, tx.now, id)
   emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))

@@ -139,7 +139,7 @@ end
 -- report applies one outcome of an attempt to its task, and returns the verdict (call/settle.lua). One call reports once
 -- about a task: task.reported tells later outcomes of the same call that they are no repeats.
 --
---   o  task/report.lua
+--   o  an outcome, as read_outcomes returns it
 local function report(tx, o, worker, call)
   if o.field then
     return {"INVALID", o.field, o.why}

@@ -34,7 +34,7 @@ local function is_waiting(tx, id)
 end
 
 -- read_wait reads what is needed to count members in an agent's wait. A unit of work reads a wait once and
--- counts in the table; wait/wait.lua writes it.
+-- counts in the table; write_waits writes it.
 --
 --   state   open, forming (parts are still being sent), fired; false if there is no wait
 --   names   members whose end this unit has counted

@@ -13,7 +13,7 @@ var unitBugs = []bug{
 	{"an agent put aside for its wait stays on the other clocks", "task/place.lua",
 		`  for _, clock in ipairs(`, "  if tx.aside[id] or tx.put_aside[id] then\n    return\n  end\n  for _, clock in ipairs(", "stories/broken_wait_and_broken_agent"},
 	{"running tasks are recounted for a ruined wait", "task/place.lua",
-		`if not clocks and type(`, `if type(`, "stories/broken_record_is_recounted_once"},
+		`if not clocks and not (tx.queues and tx.queues.recount) and type(`, `if not (tx.queues and tx.queues.recount) and type(`, "stories/broken_record_is_recounted_once"},
 	{"running tasks are recounted each time", "task/place.lua",
 		` and type(attempt("ZSCORE", key.broken, id)) ~= "string"`, ``, "stories/broken_record_is_recounted_once"},
 	{"tasks after a ruined record wait for the next sweep", "sweep/look.lua",

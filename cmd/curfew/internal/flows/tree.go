@@ -105,7 +105,7 @@ func timeOf(n *flow.Node, now time.Time) string {
 func noteOf(n *flow.Node, hide bool) string {
 	switch {
 	case n.Msg != "" && !hide:
-		return app.Plain(clip.Text(n.Msg, 100))
+		return app.Plain(clip.Text(n.Msg, 300))
 	case n.Reason != "":
 		return app.PlainText(n.Reason)
 	case n.Phase == flow.Created && len(n.WaitsFor) > 0:
