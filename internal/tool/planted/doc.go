@@ -7,15 +7,23 @@
 //	go run ./internal/tool/planted -by stories             does any story find them?
 //	go run ./internal/tool/planted -by model               does another part find them?
 //
-// A bug is an edit of one file of lua/: a text that occurs in it exactly once, and the text
-// that replaces it. Each bug names the story that must find it, and only that story runs, on
-// a real Redis. If no story can find the bug, it names a part of the suite (parts.go). A bug
-// that its own story does not find counts as not found, even if another story would find it.
-// The time of a bug runs from the start of the test process to the first failure, and must be
-// below 60 s.
+// A bug is a paragraph of a file of testdata/bugs, as here: its name, its file below lua/ and the
+// story that must find it, the text to replace after "-", and the text planted in its place after "+".
+// The old text must occur in the file exactly once. It may be a part of a line, or several lines, each
+// after its own "-". Without a line "+", nothing takes its place. A paragraph that begins with "#" is a comment.
+//
+//	a repeated fetch takes other tasks
+//	in task/claim.lua, found by stories/fetch_repeated
+//	-if ask.seq <= newest then
+//	+if false then
+//
+// Only the story that a bug names runs, on a real Redis. If no story can find the bug, it names a part
+// of the suite (parts.go). A bug that its own story does not find counts as not found, even if another
+// story would find it. The time of a bug runs from the start of the test process to the first failure,
+// and must be below 60 s.
 //
 // The command fails if a bug is not found within that time, or if its text is no longer in the
-// file, so the table in bugs*.go cannot go stale. Before it plants anything, it runs all
+// file, so the tables cannot go stale. Before it plants anything, it runs all
 // stories, and each part that a bug names, on the unchanged Lua: these must pass.
 //
 // No file of the tree is changed. The test binaries are built once, and linked so that

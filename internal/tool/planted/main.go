@@ -45,24 +45,6 @@ func fail(err error) {
 	os.Exit(2)
 }
 
-// choose returns the bugs with a name, or all, perhaps with another part that must find them.
-func choose(only, by string) ([]bug, error) {
-	var chosen []bug
-	for _, b := range bugs {
-		if only != "" && b.name != only {
-			continue
-		}
-		if by != "" {
-			b.by = by
-		}
-		chosen = append(chosen, b)
-	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("there is no bug %q: -list prints the names", only)
-	}
-	return chosen, nil
-}
-
 // row formats the result of a bug: its name, the time, and what found it.
 const row = "%-66s %5.1f s  %s\n"
 

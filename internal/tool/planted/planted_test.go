@@ -49,6 +49,10 @@ func TestEachBugCanBePlantedAndIsLua(t *testing.T) {
 	g := ours(t)
 	tree, files := os.DirFS(g.tree), os.DirFS(g.lua())
 	names, seen := map[string]bool{}, map[string]bool{}
+	bugs, err := choose("", "")
+	if err != nil || len(bugs) < 545 {
+		t.Fatalf("%d bugs, %v", len(bugs), err)
+	}
 	for _, b := range bugs {
 		if names[b.name] {
 			t.Errorf("bug %q: two bugs have this name", b.name)
@@ -85,6 +89,10 @@ func TestBugsAreFound(t *testing.T) {
 		return
 	}
 	g := ours(t)
+	kinds, err := readBugs(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var sample []bug
 	for _, kind := range kinds {
 		i := slices.IndexFunc(kind, func(b bug) bool { return whole(b.by) == stories || size.Long() })
@@ -109,6 +117,25 @@ func TestBugsAreFound(t *testing.T) {
 	} {
 		if f, err := g.hunt(test.bug); err != nil || f.by != survived {
 			t.Errorf("%s was found by %s, %v", test.claim, f.by, err)
+		}
+	}
+}
+
+func TestTheTextOfABug(t *testing.T) {
+	for _, test := range []struct {
+		claim, text string
+		want        []bug
+	}{
+		{"one text for another", "# Ends.\n# Two lines.\n\nan end is lost\nin task/a.lua, found by model\n-f(a)\n+g(a)\n",
+			[]bug{{"an end is lost", "task/a.lua", "f(a)", "g(a)", "model"}}},
+		{"a text that goes, and several lines", "a\nin b.lua, found by full memory\n- and c\n\nd\nin e.lua, found by stories/f\n-  g\n-\n-  -- h\n+  i\n",
+			[]bug{{"a", "b.lua", " and c", "", "full memory"}, {"d", "e.lua", "  g\n\n  -- h", "  i", "stories/f"}}},
+		{"no text to replace", "a\nin b.lua, found by model\n+c\n", nil},
+		{"nothing that finds it", "a\nin b.lua\n-c\n", nil},
+	} {
+		got, err := parseBugs(test.text)
+		if !slices.Equal(got, test.want) || (err == nil) != (test.want != nil) {
+			t.Errorf("%s: %q, %v", test.claim, got, err)
 		}
 	}
 }
