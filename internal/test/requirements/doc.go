@@ -4,6 +4,6 @@
 // and timeout of a workflow engine (S2.1 to S2.35), parallel tasks of agents (S3.1 to
 // S3.51), and a strategy of three layers of timeouts (S4.1 to S4.48).
 //
-// docs/reference/seeds.md names the test of each row. A test of this package reads that page, and fails
+// seeds.md names the test of each row. A test of this package reads that page, and fails
 // if a row is missing or names a test that does not exist.
 package requirements

@@ -26,10 +26,10 @@ var (
 	excuse   = regexp.MustCompile(`^(with the dashboard|No test: .+)$`)
 )
 
-// TestEveryRequirementHasItsTest checks docs/reference/seeds.md: all rows exist, each names a test or
+// TestEveryRequirementHasItsTest checks internal/test/requirements/seeds.md: all rows exist, each names a test or
 // says why there is none, and a subtest with the number of a row is named in that row.
 func TestEveryRequirementHasItsTest(t *testing.T) {
-	text := document(t, "docs/reference/seeds.md")
+	text := document(t, "internal/test/requirements/seeds.md")
 	cells := map[string]string{}
 	var rows []string
 	for _, m := range tableRow.FindAllStringSubmatch(text, -1) {
@@ -70,7 +70,7 @@ func TestRowsNameTheirDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := map[string]string{}
-	for _, m := range tableRow.FindAllStringSubmatch(document(t, "docs/reference/seeds.md"), -1) {
+	for _, m := range tableRow.FindAllStringSubmatch(document(t, "internal/test/requirements/seeds.md"), -1) {
 		cells[m[1]] = m[2]
 	}
 	for _, file := range files {
@@ -89,7 +89,7 @@ func TestRowsNameTheirDefinitions(t *testing.T) {
 
 // TestDocumentsNameTestsThatExist checks every page that names tests.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
-	for _, page := range []string{"docs/reference/seeds.md", "docs/explanation/guarantees.md"} {
+	for _, page := range []string{"internal/test/requirements/seeds.md", "docs/explanation/guarantees.md"} {
 		text := document(t, page)
 		refs := testRef.FindAllStringSubmatch(text, -1)
 		if len(refs) == 0 {

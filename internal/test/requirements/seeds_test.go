@@ -3,7 +3,7 @@ package requirements
 import "testing"
 
 // TestSeedS0 tests the document on durable task timeouts, claim by claim. The numbers are the
-// rows of docs/reference/seeds.md.
+// rows of seeds.md.
 func TestSeedS0(t *testing.T) {
 	for _, claim := range []struct {
 		name string
