@@ -21,8 +21,7 @@ type Block struct {
 	Code     string
 }
 
-// All returns the documents of the repository with this top folder: every *.md but CHANGELOG.md and the decisions, which
-// stay as they were written.
+// All returns the documents of the repository with this top folder: every *.md but CHANGELOG.md, which stays as it was written.
 func All(top string) (all []Page, err error) {
 	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -31,7 +30,7 @@ func All(top string) (all []Page, err error) {
 		name, _ := filepath.Rel(top, path)
 		name = filepath.ToSlash(name)
 		if entry.IsDir() {
-			if name == ".git" || name == "docs/decisions" || entry.Name() == "node_modules" || entry.Name() == "testdata" {
+			if name == ".git" || entry.Name() == "node_modules" || entry.Name() == "testdata" {
 				return fs.SkipDir
 			}
 			return nil

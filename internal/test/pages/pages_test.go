@@ -244,21 +244,45 @@ func TestTheLinesOfThePagesAreShort(t *testing.T) {
 	}
 }
 
-// The index of the documents has a line for each page in docs, and no page twice.
+// The index of the documents has a line for each page in docs, and no page twice. The decisions have an index of their own.
 func TestEachPageIsInTheIndex(t *testing.T) {
-	index, err := Read(top, "docs/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]int{}
-	for _, line := range index.Prose() {
-		if strings.HasPrefix(line, "| [") {
-			listed[path.Join("docs", link.FindStringSubmatch(line)[1])]++
+	listed := map[string]int{"docs/README.md": 1}
+	for _, name := range []string{"docs/README.md", "docs/decisions/README.md"} {
+		index, err := Read(top, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range index.Prose() {
+			if strings.HasPrefix(line, "| [") {
+				listed[path.Join(path.Dir(name), link.FindStringSubmatch(line)[1])]++
+			}
 		}
 	}
 	for _, page := range all(t) {
-		if strings.HasPrefix(page.Path, "docs/") && page.Path != index.Path && listed[page.Path] != 1 {
-			t.Errorf("%s has %d lines in %s, want 1", page.Path, listed[page.Path], index.Path)
+		if strings.HasPrefix(page.Path, "docs/") && listed[page.Path] != 1 {
+			t.Errorf("%s has %d lines in the indexes, want 1", page.Path, listed[page.Path])
+		}
+	}
+}
+
+// Each decision is short, says in its title which number it has, and is in the index under its title.
+func TestDecisionsAreShort(t *testing.T) {
+	index, err := Read(top, "docs/decisions/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range all(t) {
+		name, is := strings.CutPrefix(page.Path, "docs/decisions/")
+		if !is || page.Path == index.Path {
+			continue
+		}
+		heading, text, _ := strings.Cut(page.Text, "\n")
+		title, numbered := strings.CutPrefix(heading, "# "+name[:4]+" ")
+		if !numbered || !strings.Contains(index.Text, "| ["+name[:4]+"]("+name+") | "+title) {
+			t.Errorf("%s has the title %q, which is not in the index with its number", page.Path, heading)
+		}
+		if words := len(strings.Fields(text)); words > 420 {
+			t.Errorf("%s has %d words, want 420 at most: what goes stale belongs elsewhere", page.Path, words)
 		}
 	}
 }
