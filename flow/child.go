@@ -11,12 +11,12 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
-	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/expr"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
-	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // create schedules the task of a child. If the child has ended already, which only a signal can, it returns what follows.
@@ -179,7 +179,7 @@ func leaf(t *queue.Task, c *machine.Child, kind string) {
 	t.Backoff = queue.Backoff{Delay: c.Retry.Backoff.Delay, Max: c.Retry.Backoff.Max, Exponential: c.Retry.Backoff.Exponential}
 	switch {
 	case c.Retry.Expression != "":
-		t.Retry = retryexpr.Rename(c.Node, kind, c.Retry.Expression)
+		t.Retry = expr.RenameTask(c.Node, kind, c.Retry.Expression)
 	case c.Times.Retries || !c.Times.Said: // a retry without more is for errors and timeouts
 		t.OnTimeout = queue.OnTimeoutRetry
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/refusal"
-	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // Verb is how an attempt ended, as its worker reports it.
@@ -138,7 +138,7 @@ func (o *Outcome) append(args []any) []any {
 	if o.Delay == 0 && o.Verb == Fail {
 		delay = ""
 	}
-	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, string(class), code, delay, retryexpr.OneLine(o.Retry))
+	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, string(class), code, delay, expr.OneLine(o.Retry))
 }
 
 func readVerdicts(answer any, n int) ([]Verdict, error) {

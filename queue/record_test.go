@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/retryexpr"
+	"github.com/curfew-dev/curfew/internal/expr"
 )
 
 func TestPhaseDistinguishesWhatAStatusDoesNot(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPhaseDistinguishesWhatAStatusDoesNot(t *testing.T) {
 		if got != row.want {
 			t.Errorf("Phase of %+v = %q, want %q", row.record, got, row.want)
 		}
-		if err := retryexpr.Check("k", `tasks.k.phase == "`+got+`"`); row.record != nil && err != nil {
+		if err := expr.CheckRetry("k", `tasks.k.phase == "`+got+`"`); row.record != nil && err != nil {
 			t.Errorf("a retry expression cannot be compared with the phase %q: %v", got, err)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
-	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // Task is a task to enqueue. Only Kind is required.
@@ -493,7 +493,7 @@ func (t *Task) checkRetry() error {
 	if t.OnTimeout != "" {
 		return refusal.Invalid("on timeout", "cannot be used with Retry: leave OnTimeout out, the expression decides about timeouts too")
 	}
-	return retryexpr.Check(t.Kind, t.Retry)
+	return expr.CheckRetry(t.Kind, t.Retry)
 }
 
 // policyFields adds the fields for which kinds have defaults: limits, retries, retention, hooks.
@@ -519,10 +519,10 @@ func (t *Task) policyFields(add func(string, any)) {
 		add("on_timeout", string(t.OnTimeout))
 	}
 	if t.Retry != "" {
-		add("retry_expression", retryexpr.OneLine(t.Retry))
+		add("retry_expression", expr.OneLine(t.Retry))
 		// All that the expression can read of an attempt that took too long is known now, so it is
 		// evaluated here, once. The script that ends such an attempt cannot evaluate it.
-		add("on_timeout", retryexpr.Verdict(t.Kind, t.Retry, retryexpr.TimedOut(t.Kind)))
+		add("on_timeout", expr.Verdict(t.Kind, t.Retry, expr.TimedOut(t.Kind)))
 	}
 }
 

@@ -3,8 +3,8 @@ package worker
 import (
 	"encoding/json"
 
+	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // evaluateRetry evaluates the task's retry expression for a failed attempt, and stores the answer in
@@ -14,12 +14,12 @@ func (a *attempt) evaluateRetry(result []byte) {
 	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout || o.Class == queue.ClassDeadline {
 		return
 	}
-	failed := retryexpr.Attempt{Kind: c.Kind, Phase: "Error", Code: o.Code, Msg: o.Error}
+	failed := expr.Attempt{Kind: c.Kind, Phase: "Error", Code: o.Code, Msg: o.Error}
 	if o.Class == queue.ClassFailed {
 		failed.Phase = "Failed"
 	}
 	if json.Unmarshal(result, &failed.Parameters) != nil {
 		failed.Parameters = nil // only a JSON object has parameters
 	}
-	o.Retry = retryexpr.Verdict(c.Kind, c.RetryExpression, failed)
+	o.Retry = expr.Verdict(c.Kind, c.RetryExpression, failed)
 }

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/internal/clip"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 	"github.com/curfew-dev/curfew/worker"
 )
 

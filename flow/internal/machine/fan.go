@@ -11,7 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
-	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 )
 
 // fan is a fan-out whose tokens have not all ended.

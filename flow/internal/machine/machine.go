@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
-	"github.com/curfew-dev/curfew/flow/internal/value"
-	"github.com/curfew-dev/curfew/retryexpr"
+	"github.com/curfew-dev/curfew/internal/expr"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 )
 
 // Phase is how something ended, in the words of definitions.
@@ -507,7 +507,7 @@ func (m *Machine) again(c *call, e *End) bool {
 	wanted := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
 	if retry.Expression != "" {
 		var err error
-		wanted, err = retryexpr.Evaluate(c.of.Name, retry.Expression, retryexpr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
+		wanted, err = expr.EvaluateRetry(c.of.Name, retry.Expression, expr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
 		if err != nil {
 			e.Msg = e.Msg + "; " + err.Error()
 			return false

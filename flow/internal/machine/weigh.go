@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 
-	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 )
 
 // mostKept bounds the bytes that a run keeps of what its nodes have yielded. The values of many nodes can be one in memory: in a state or a

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/internal/clip"
+	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
-	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // maxNodes is how many nodes a definition can have, and how many a run makes at most if it says nothing.
@@ -178,10 +177,10 @@ func (r *reader) checkRetry(c *Call) {
 		r.at(r.field(c, "on_timeout"), "cannot be beside a retry with an expression: the expression decides about timeouts too")
 	}
 	t = cmp.Or(t.member("expression"), t)
-	err := retryexpr.Check(c.Name, c.Retry.Expression)
+	err := expr.CheckRetry(c.Name, c.Retry.Expression)
 	action := r.d.Action(c)
 	if err == nil && action != nil && action.Kind() != "" {
-		err = retryexpr.Check(action.Kind(), retryexpr.Rename(c.Name, action.Kind(), c.Retry.Expression))
+		err = expr.CheckRetry(action.Kind(), expr.RenameTask(c.Name, action.Kind(), c.Retry.Expression))
 	}
 	if err != nil {
 		r.at(t, "%v", err)
@@ -303,13 +302,13 @@ func (r *reader) checkOwn(x *Template, c *Call, early map[string]bool) {
 }
 
 // checkReads checks what the expressions of a value read. A fault is at each text of the value that has it.
-func (r *reader) checkReads(x *Template, value *expression.Template, early map[string]bool) {
+func (r *reader) checkReads(x *Template, value *expr.Template, early map[string]bool) {
 	if value == nil || !slices.ContainsFunc(value.Reads(), func(path []string) bool { return r.wrongRead(x, path, early) != "" }) {
 		return
 	}
 	from := r.values[value]
 	for t := range from.t.texts {
-		if one, err := expression.CompileTemplate(t.value, from.variables); err == nil {
+		if one, err := expr.CompileTemplate(t.value, from.variables); err == nil {
 			r.checkPaths(x, t, one.Reads(), early)
 		}
 	}

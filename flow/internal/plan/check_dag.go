@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/internal/expr"
 )
 
 // Node returns the node with a name, or nil.
@@ -30,7 +30,7 @@ func (d *DAG) link() bool {
 	}
 	reads := 0
 	for _, c := range d.Nodes {
-		var values []*expression.Template
+		var values []*expr.Template
 		for _, p := range c.Inputs {
 			values = append(values, p.Value)
 		}
@@ -48,7 +48,7 @@ func (d *DAG) link() bool {
 			d.Kept[c.Name] = true
 		}
 	}
-	var values []*expression.Template
+	var values []*expr.Template
 	for _, p := range d.Outputs {
 		values = append(values, p.Value)
 	}
@@ -62,7 +62,7 @@ func (d *DAG) link() bool {
 const maxReads = 1_000_000
 
 // readBy returns the nodes that some values read. An expression that computes the name can read all.
-func (d *DAG) readBy(values []*expression.Template) (all []string) {
+func (d *DAG) readBy(values []*expr.Template) (all []string) {
 	seen := map[string]bool{}
 	for _, v := range values {
 		if v == nil {

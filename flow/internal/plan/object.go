@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
-	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/internal/clip"
+	"github.com/curfew-dev/curfew/internal/expr"
 )
 
 // object is an object of a definition. Its functions return the value of a field, or the zero value if the field is not there
@@ -292,7 +292,7 @@ func (o *object) ms(field string) Span {
 }
 
 // value returns a value with expressions in its texts, nil if the field is not there.
-func (o *object) value(field string, variables []string) *expression.Template {
+func (o *object) value(field string, variables []string) *expr.Template {
 	t := o.get(field)
 	if t == nil {
 		return nil
@@ -301,7 +301,7 @@ func (o *object) value(field string, variables []string) *expression.Template {
 }
 
 // expression returns an expression, nil if the field is not there.
-func (o *object) expression(field string, variables []string) *expression.Expression {
+func (o *object) expression(field string, variables []string) *expr.Expression {
 	t := o.get(field)
 	if t == nil {
 		return nil
@@ -309,7 +309,7 @@ func (o *object) expression(field string, variables []string) *expression.Expres
 	if !o.r.few(t, 1) {
 		return nil
 	}
-	e, err := expression.Compile(o.r.text(t), variables)
+	e, err := expr.Compile(o.r.text(t), variables)
 	if err != nil {
 		o.r.at(t, "%v", err)
 		return nil

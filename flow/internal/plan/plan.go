@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/internal/expr"
 )
 
 // DefaultTimeout is the time of a run whose definition says nothing.
@@ -63,7 +63,7 @@ type Hook struct{ Kind, Queue string }
 // give one.
 type Parameter struct {
 	Name  string
-	Value *expression.Template
+	Value *expr.Template
 }
 
 // Template is a named part of a definition. Exactly one of DAG, Loop, Graph, Action and Wraps is set.
@@ -210,7 +210,7 @@ type Action struct {
 	Type     string // echo, sleep, wait, set, http_request, workflow_call, or the kind of a task
 	Queue    string
 	Priority int
-	Options  *expression.Template // an object; its members depend on the type
+	Options  *expr.Template // an object; its members depend on the type
 
 	Flow, Version string // of workflow_call
 }
@@ -231,10 +231,10 @@ type DAG struct {
 // Loop runs its body again and again: for each item of a list, or until an expression holds.
 type Loop struct {
 	Body     *Call
-	Items    *expression.Template   // a list; or
-	Until    *expression.Expression // evaluated after each round
-	Most     int                    // rounds
-	Parallel int                    // rounds of a list at once
+	Items    *expr.Template   // a list; or
+	Until    *expr.Expression // evaluated after each round
+	Most     int              // rounds
+	Parallel int              // rounds of a list at once
 }
 
 // Graph has nodes that are joined by transitions. A run begins with one token at Initial. When the node of a token has
@@ -243,7 +243,7 @@ type Graph struct {
 	Initial     string
 	Nodes       []*Call
 	Transitions []*Transition
-	Output      *expression.Template // of the run; nil: its state
+	Output      *expr.Template // of the run; nil: its state
 
 	Read []string // the nodes whose ends some expression reads
 
@@ -258,7 +258,7 @@ type Graph struct {
 // Transition leads a token from a node to another one.
 type Transition struct {
 	ID, From, To string
-	Condition    *expression.Expression // nil: it always holds
+	Condition    *expr.Expression // nil: it always holds
 	FanOut       *FanOut
 	Meet         *Meeting
 }
@@ -266,7 +266,7 @@ type Transition struct {
 // FanOut makes several tokens of one.
 type FanOut struct {
 	Count int
-	Items *expression.Template // one token for each item of a list; nil: Count tokens
+	Items *expr.Template // one token for each item of a list; nil: Count tokens
 }
 
 // Meeting is where the tokens of a fan-out become one again.
@@ -287,7 +287,7 @@ type Merge struct {
 }
 
 // Listed returns how many items a list of a definition has, if no run decides that.
-func Listed(items *expression.Template) (n int, known bool) {
+func Listed(items *expr.Template) (n int, known bool) {
 	if items == nil || len(items.Reads()) > 0 {
 		return 0, false
 	}

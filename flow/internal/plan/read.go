@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/internal/clip"
+	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -26,7 +26,7 @@ type reader struct {
 	faulty
 	d         *Definition
 	places    map[any]*tree // where parts of the plan are in the file
-	values    map[*expression.Template]source
+	values    map[*expr.Template]source
 	entry     *tree    // the name of the first template
 	templates []string // their names
 	takes     map[*Template]*inputs
@@ -76,7 +76,7 @@ func CheckVersion(version string) error {
 func GoodName(id string) bool { return goodName.MatchString(id) }
 
 func newReader() *reader {
-	return &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}, values: map[*expression.Template]source{}, takes: map[*Template]*inputs{}, most: math.MaxInt}
+	return &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}, values: map[*expr.Template]source{}, takes: map[*Template]*inputs{}, most: math.MaxInt}
 }
 
 // Read reads a definition in JSON or YAML. Its error is Faults if the file can be read as such: all that is wrong.
@@ -114,7 +114,7 @@ func unreadable(err error) Fault {
 }
 
 // template compiles the expressions in a value.
-func (r *reader) template(t *tree, variables []string) *expression.Template {
+func (r *reader) template(t *tree, variables []string) *expr.Template {
 	n := 0
 	for one := range t.texts {
 		if text, is := one.value.(string); is {
@@ -124,7 +124,7 @@ func (r *reader) template(t *tree, variables []string) *expression.Template {
 	if !r.few(t, n) {
 		return nil
 	}
-	compiled, err := expression.CompileTemplate(t.plain(), variables)
+	compiled, err := expr.CompileTemplate(t.plain(), variables)
 	if err != nil {
 		r.wrongTexts(t, err)
 		return nil
@@ -141,7 +141,7 @@ func (r *reader) wrongTexts(t *tree, err error) {
 		}
 		return
 	}
-	var inside *expression.PathError
+	var inside *expr.PathError
 	if errors.As(err, &inside) {
 		r.wrongTexts(t.at(inside.Path), inside.Err)
 		return

@@ -14,8 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	valueof "github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/internal/clip"
+	valueof "github.com/curfew-dev/curfew/internal/expr/value"
 
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/internal/test/size"
 )
 
@@ -56,7 +56,7 @@ func (g valuer) circle() string {
 func (g valuer) compiled(levels int, reads ...string) any {
 	for {
 		v := g.template(levels, reads...)
-		if _, err := expression.CompileTemplate(v, []string{"inputs", "tasks", "state", "nodes"}); err == nil {
+		if _, err := expr.CompileTemplate(v, []string{"inputs", "tasks", "state", "nodes"}); err == nil {
 			return v
 		}
 	}

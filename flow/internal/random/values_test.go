@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/flow/internal/expression"
-	valueof "github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/expr"
+	valueof "github.com/curfew-dev/curfew/internal/expr/value"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/size"
 )
@@ -100,7 +100,7 @@ func TestRandomValuesAreAlwaysTheSame(t *testing.T) {
 	for i := range rounds {
 		text := fmt.Sprintf(`{"a":%s,"b":%s,"c":{"p":%s,"q":%s,"r":%s}}`, g.number(), g.json(3), g.number(), g.json(1), g.json(2))
 		source := g.template(1, "a", "b", "c", "c.p", "c.q")
-		x, err := expression.CompileTemplate(source, []string{"a", "b", "c"})
+		x, err := expr.CompileTemplate(source, []string{"a", "b", "c"})
 		if err != nil {
 			continue // types that cannot fit, such as of 'p' * 2
 		}

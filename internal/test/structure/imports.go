@@ -23,7 +23,7 @@ var rooms = []struct {
 	{"refusal", []string{"internal/clip"}},
 	{"internal/names", []string{"refusal"}},
 	{"duration", []string{"refusal"}},
-	{"retryexpr", []string{"internal/clip", "refusal"}},
+	{"internal/expr", []string{"internal/clip", "refusal"}},
 	{"internal/vocabulary", nil},
 	{"internal/jsonline", []string{"internal/vocabulary", "duration"}},
 	{"internal/jsonerr", nil},
@@ -31,16 +31,16 @@ var rooms = []struct {
 	{"internal/engine", []string{"internal/clip", "lua", "refusal", "internal/names"}},
 	{"internal/spans", []string{"internal/clip", "internal/names", "refusal"}},
 	{"reaper", []string{"internal/engine", "internal/logonce", "internal/names", "internal/spans", "refusal"}},
-	{"queue", []string{"lua", "refusal", "internal/names", "internal/spans", "retryexpr", "internal/engine"}},
+	{"queue", []string{"lua", "refusal", "internal/names", "internal/spans", "internal/expr", "internal/engine"}},
 	{"internal/taskjson", []string{"duration", "internal/names", "refusal", "queue"}},
 	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonline", "refusal"}},
 	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
 	{"inspect", []string{"queue", "events", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"internal/doctor", []string{"refusal", "duration", "internal/engine", "internal/operate", "queue", "inspect"}},
-	{"worker", []string{"internal/clip", "internal/logonce", "internal/spans", "internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "retryexpr", "duration"}},
-	{"agentwait", []string{"internal/clip", "internal/spans", "internal/jsonerr", "internal/names", "refusal", "worker", "queue", "lua", "retryexpr"}},
-	{"flow", []string{"internal/clip", "refusal", "duration", "retryexpr", "internal/names", "internal/jsonerr", "internal/engine", "queue", "inspect", "worker", "agentwait"}},
+	{"worker", []string{"internal/clip", "internal/logonce", "internal/spans", "internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "internal/expr", "duration"}},
+	{"agentwait", []string{"internal/clip", "internal/spans", "internal/jsonerr", "internal/names", "refusal", "worker", "queue", "lua", "internal/expr"}},
+	{"flow", []string{"internal/clip", "refusal", "duration", "internal/expr", "internal/names", "internal/jsonerr", "internal/engine", "queue", "inspect", "worker", "agentwait"}},
 	{"internal/lines", []string{"queue", "inspect", "internal/jsonline", "flow"}},
 	{"typed", []string{"internal/jsonerr", "refusal", "queue", "worker", "agentwait"}},
 	{"internal/processgroup", nil},
@@ -63,7 +63,7 @@ var rooms = []struct {
 var kept = map[string][]string{
 	"github.com/hibiken/asynq":         {"bench"},                   // the competitor
 	"github.com/alicebob/miniredis/v2": {"internal/embedded"},       // so that it is set up in one place
-	"github.com/expr-lang/expr":        {"retryexpr", "flow"},       // the language of expressions
+	"github.com/expr-lang/expr":        {"internal/expr"},           // the language of expressions
 	"go.yaml.in/yaml/v3":               {"internal/deploy", "flow"}, // the second spelling of what users write
 }
 

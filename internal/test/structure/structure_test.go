@@ -88,7 +88,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{imports, "any test may import the embedded server", files("queue/a_test.go", imported("internal/embedded")), nil},
 		{imports, "an example may not, since users copy it", files("queue/example_x_test.go", imported("internal/embedded")), []string{"users copy examples"}},
 		{imports, "a new room needs a row", files("extras/a.go", "package extras\n"), []string{"extras has no row"}},
-		{imports, "expressions stay where they are bounded", files("queue/a.go", "package p\n\nimport _ \"github.com/expr-lang/expr/vm\"\n"), []string{"only retryexpr and flow may"}},
+		{imports, "expressions stay where they are bounded", files("queue/a.go", "package p\n\nimport _ \"github.com/expr-lang/expr/vm\"\n"), []string{"only internal/expr may"}},
 		{imports, "the competitor stays in bench", files("queue/a.go", "package p\n\nimport _ \"github.com/hibiken/asynq\"\n"), []string{"only bench may"}},
 
 		{packageComments, "a comment in one file", files("a/a.go", "// Package a is one.\npackage a\n", "a/b.go", "package a\n"), nil},

@@ -78,7 +78,7 @@ func luaCandidates(tree fs.FS) (map[string]mutant, error) {
 
 // goPackages are the packages whose Go is mutated.
 var goPackages = []string{"queue", "reaper", "worker", "agentwait", "events", "httpapi", "inspect", "flow/internal/machine", "typed",
-	"retryexpr", "duration", "metrics"}
+	"internal/expr", "duration", "metrics"}
 
 // goCandidates returns all mutants of the Go, by id.
 func goCandidates(tree fs.FS) (map[string]mutant, error) {

@@ -29,7 +29,7 @@ var nearest = map[string]string{"facade": "internal/test/facade", "named": "inte
 var dependents = map[string][]string{
 	"queue": {"worker", "agentwait", "inspect", "internal/test/misuse"}, "reaper": {"worker", "internal/test/requirements"}, "worker": {"agentwait", "internal/test/requirements"},
 	"agentwait": {"flow"}, "events": {"httpapi"}, "httpapi": {"cmd/curfew"}, "inspect": {"httpapi", "cmd/curfew"}, "flow/internal/machine": {"flow"},
-	"retryexpr": {"worker"}, "duration": {"flow"}, "metrics": {"cmd/curfew"},
+	"internal/expr": {"worker", "flow"}, "duration": {"flow"}, "metrics": {"cmd/curfew"},
 }
 
 // laterParts returns the packages that are tried for a mutant that the first parts do not find.

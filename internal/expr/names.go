@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"regexp"
@@ -92,9 +92,9 @@ func isMember(before string) bool {
 	return strings.HasSuffix(before, ".") && !strings.HasSuffix(before, "..")
 }
 
-// Rename returns an expression of a task that reads tasks.<from> as one that reads tasks.<to>. A definition of a flow names
+// RenameTask returns an expression of a task that reads tasks.<from> as one that reads tasks.<to>. A definition of a flow names
 // the node; the task knows its kind.
-func Rename(from, to, source string) string {
+func RenameTask(from, to, source string) string {
 	var out strings.Builder
 	for i := 0; i < len(source); {
 		n := max(skipText(source[i:]), wordLength(source[i:]), 1)

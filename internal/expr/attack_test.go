@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"errors"
@@ -100,7 +100,7 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 		{"commas", "max(" + strings.Repeat(",", 4000) + ")", true},
 	} {
 		for _, source := range []string{row.source, "not (" + row.source + ")"} {
-			if len(source) > maxExpression {
+			if len(source) > maxSource {
 				t.Errorf("%s: the test is useless, since %d bytes are refused for their length", row.claim, len(source))
 				continue
 			}
@@ -172,16 +172,16 @@ func FuzzRetryExpression(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind, source, phase string, code int, msg string) {
 		a := Attempt{Kind: kind, Phase: phase, Code: code, Msg: msg, Parameters: map[string]any{"wait": 2.0, "a-b": msg, "list": []any{msg, true, nil}}}
-		got, err := Evaluate(kind, source, a)
+		got, err := EvaluateRetry(kind, source, a)
 		if err != nil && (got || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\n\r\x00\x1b")) {
 			t.Errorf("%q = %v, %q", source, got, err)
 		}
-		again, err2 := Evaluate(kind, source, a)
+		again, err2 := EvaluateRetry(kind, source, a)
 		if again != got || (err == nil) != (err2 == nil) {
 			t.Errorf("%q = %v, %v, and again %v, %v", source, got, err, again, err2)
 		}
 		// An expression can be stored as one line.
-		if flat, err2 := Evaluate(kind, strings.NewReplacer("\n", " ", "\r", " ").Replace(source), a); err == nil && (flat != got || err2 != nil) {
+		if flat, err2 := EvaluateRetry(kind, strings.NewReplacer("\n", " ", "\r", " ").Replace(source), a); err == nil && (flat != got || err2 != nil) {
 			t.Errorf("%q = %v, and in one line %v, %v", source, got, flat, err2)
 		}
 	})

@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"errors"
@@ -31,16 +31,16 @@ func TimedOut(kind string) Attempt {
 // timedOutCode is not a valid exit code, since no handler returned.
 const timedOutCode = -1
 
-// Check returns an *InvalidError if an expression cannot be compiled.
-func Check(kind, source string) error {
+// CheckRetry returns an *InvalidError if an expression cannot be compiled.
+func CheckRetry(kind, source string) error {
 	_, err := compileRetry(kind, source)
 	return err
 }
 
-// Evaluate reports whether an attempt of a task of this kind is retried. If the expression cannot be
+// EvaluateRetry reports whether an attempt of a task of this kind is retried. If the expression cannot be
 // compiled, it returns an *InvalidError. If the evaluation fails for this attempt, or the result is
 // neither true nor false, it returns false and an error that says why.
-func Evaluate(kind, source string, a Attempt) (bool, error) {
+func EvaluateRetry(kind, source string, a Attempt) (bool, error) {
 	e, err := compileRetry(kind, source)
 	if err != nil {
 		return false, err
@@ -73,12 +73,9 @@ type exprOutputs struct {
 	Parameters map[string]any `expr:"parameters"`
 }
 
-// memoryBudget bounds the elements of the ranges and lists that one evaluation makes.
-const memoryBudget = 10_000
-
 // allows evaluates the expression for one attempt. An attempt that succeeded or was cancelled is
 // never retried, whatever the expression is.
-func (e *retryExpression) allows(a Attempt) (allowed bool, err error) {
+func (e *retryExpression) allows(a Attempt) (bool, error) {
 	if a.Kind != "" && a.Kind != e.kind {
 		return false, fmt.Errorf("the retry expression is of kind %s, but the attempt is of kind %s: no retry", e.kind, refusal.Clip(a.Kind))
 	}
@@ -88,16 +85,10 @@ func (e *retryExpression) allows(a Attempt) (allowed bool, err error) {
 	if err := e.weigh(a.Parameters); err != nil {
 		return false, err
 	}
-	defer func() {
-		if r := recover(); r != nil { // the library recovers from panics, but not from those of its recovery
-			allowed, err = false, e.failed(fmt.Sprint(r))
-		}
-	}()
-	machine := vm.VM{MemoryBudget: memoryBudget}
 	seen := exprScope{Task: exprTask{Phase: a.Phase, Code: a.Code, Msg: a.Msg[:min(len(a.Msg), maxVisible)], Outputs: exprOutputs{a.Parameters}}}
-	result, err := machine.Run(e.program, seen)
+	result, err := run(e.program, seen)
 	if err != nil {
-		return false, e.failed(exprMessage(err))
+		return false, e.failed(err.Error())
 	}
 	switch result {
 	case true, "true":
@@ -147,7 +138,7 @@ func compileRetry(kind, source string) (*retryExpression, error) {
 // Verdict evaluates a retry expression for an attempt, and returns the value for Outcome.Retry:
 // "retry", "fail", or "fail: " and why the expression could not be evaluated.
 func Verdict(kind, source string, a Attempt) string {
-	retry, err := Evaluate(kind, source, a)
+	retry, err := EvaluateRetry(kind, source, a)
 	switch {
 	case err != nil:
 		why := OneLine(err.Error())

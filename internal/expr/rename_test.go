@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import "testing"
 
@@ -12,11 +12,11 @@ func TestRename(t *testing.T) {
 		{`tasks.flaky.outputs.parameters.flaky == "flaky"`, `tasks.pkg/run-it.outputs.parameters.flaky == "flaky"`},
 		{`tasks.flaky2.code == 1`, `tasks.flaky2.code == 1`},
 	} {
-		got := Rename("flaky", "pkg/run-it", test.source)
+		got := RenameTask("flaky", "pkg/run-it", test.source)
 		if got != test.want {
 			t.Errorf("%s becomes %s, want %s", test.source, got, test.want)
 		}
-		if was, is := Check("flaky", test.source), Check("pkg/run-it", got); (was == nil) != (is == nil) {
+		if was, is := CheckRetry("flaky", test.source), CheckRetry("pkg/run-it", got); (was == nil) != (is == nil) {
 			t.Errorf("%s: %v; %s: %v", test.source, was, got, is)
 		}
 	}

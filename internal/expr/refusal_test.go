@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"errors"
@@ -57,7 +57,7 @@ func TestRetryExpressionsThatAreRefusedSayWhatToWrite(t *testing.T) {
 		{"{a: 1}.a == 1", "maps"},
 		{"let x = 1; x == 1", "variables"},
 		{"true; false", "sequences"},
-		{"all([1], # > 0)", `no function "all" in retry expressions: use abs`},
+		{"all([1], # > 0)", `no function "all": use abs`},
 		{"now() == now()", `no function "now"`},
 		{"repeat('x', 9) == 'x'", `no function "repeat"`},
 		{"fetch('http://localhost') == 1", `no function "fetch"`},

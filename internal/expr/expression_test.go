@@ -1,4 +1,4 @@
-package expression
+package expr
 
 import (
 	"encoding/json"
@@ -6,8 +6,45 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 )
+
+// What could take long is refused before it is compiled, as in retry expressions.
+func TestExpressionsOfFlowsAreBounded(t *testing.T) {
+	for _, row := range []struct{ claim, source, want string }{
+		{"an empty one", " ", "the expression is empty"},
+		{"a long one", "a" + strings.Repeat(" ", maxSource), "has 4097 bytes, the limit is 4096"},
+		{"?: in ?: doubles the tree", strings.Repeat("(", 100) + "a" + strings.Repeat(" ?: a)", 100), "it has more than 300 parts"},
+		{"comparisons in comparisons double the tree", strings.Repeat("1 < (", 40) + "a" + strings.Repeat(") < 1", 40), "it has more than 300 parts"},
+		{"many sums", "a" + strings.Repeat(" + a", 21), "it has more than 20 functions, sums and patterns"},
+		{"many functions", strings.Repeat("upper(", 21) + "a" + strings.Repeat(")", 21), "it has more than 20 functions, sums and patterns"},
+		{"many patterns", "a matches 'x'" + strings.Repeat(" or a matches 'x'", 20), "it has more than 20 functions, sums and patterns"},
+		{"a range", "len(1..1000000000)", "at character 6: ranges are not allowed: compare with <= and >="},
+		{"a loop", "all(a, # > 0)", `there is no function "all": use abs, ceil,`},
+		{"a map", "{a: 1}", "maps and predicates are not allowed"},
+		{"a variable", "let x = a; x", "variables of its own"},
+		{"a method", "a.x()", "there are no methods: use abs"},
+		{"a variable that does not exist", "b", `at character 1: there is no "b" here: use a`},
+		{"a pattern of many steps", "a matches '((x{10}){10}){10}'", "its patterns are too large: use less than 250"},
+		{"patterns of many steps together", "a matches '(.?){20}x'" + strings.Repeat(" or a matches '(.?){20}x'", 15), "its patterns are too large"},
+		{"a long pattern", "a matches '" + strings.Repeat("[ab]", 129) + "'", "its patterns are too large"},
+		{"classes of both cases", "a matches '(?i)" + strings.Repeat("[B-\U0001e900]", 10) + "'", "flags only if it is ASCII"},
+		{"a class by name", `a matches "\\pL"`, `cannot contain \p`},
+		{"a pattern that is computed", "a matches a", `must be a pattern in quotes, as in inputs.parameters.text matches "5[0-9][0-9]"`},
+		{"a fault in a pattern", "a matches '('", "missing closing )"},
+		{"a fault", "a ==", "unexpected token EOF"},
+	} {
+		_, err := Compile(row.source, []string{"a"})
+		if err == nil || !strings.Contains(err.Error(), row.want) || strings.ContainsAny(err.Error(), "\n\r") {
+			t.Errorf("%s: %.60s: %v, want %q in one line", row.claim, row.source, err, row.want)
+		}
+	}
+	for _, source := range []string{"a matches '(?i)^x+$' or a matches 'é'", "count + a.map.filter + a[1:]", "[a, [a]]", "a ?? 'x' // said"} {
+		if _, err := Compile(source, []string{"a", "count"}); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}
 
 // The functions of objects return their members in one order.
 func TestMembersHaveAnOrder(t *testing.T) {

@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"errors"
@@ -69,7 +69,7 @@ func TestRetryExpressionAnswers(t *testing.T) {
 		{"the name in a text is a text", `"tasks.flaky.code" == 'tasks.flaky.code'`, true},
 		{"quotes in texts", `"\"tasks.flaky.code" != 'it\'s' and ` + "`a``b`" + ` == "a` + "`" + `b"`, true},
 	} {
-		if got, err := Evaluate("flaky", row.source, flaky); err != nil || got != row.want {
+		if got, err := EvaluateRetry("flaky", row.source, flaky); err != nil || got != row.want {
 			t.Errorf("%s: %s = %v, %v, want %v", row.claim, row.source, got, err, row.want)
 		}
 	}
@@ -84,12 +84,12 @@ func TestEveryKindCanBeNamedInAnExpression(t *testing.T) {
 		a := Attempt{Kind: kind, Phase: "Error", Code: 7, Msg: "m"}
 		for _, name := range []string{"tasks." + kind, fmt.Sprintf("tasks[%q]", kind)} {
 			source := strings.ReplaceAll(`NAME.code == 7 and (NAME.phase=="Error") and 7 in 1..9 and not(NAME.code-1==7) or NAME?.msg=='x'`, "NAME", name)
-			if got, err := Evaluate(kind, source, a); !got || err != nil {
+			if got, err := EvaluateRetry(kind, source, a); !got || err != nil {
 				t.Errorf("%s: %s = %v, %v, want true", kind, source, got, err)
 			}
 		}
 		for _, other := range []string{kind + "2", kind + "-x", kind + "x", "x" + kind, "x-" + kind, kind + ".x", kind + "/x", kind + "é", kind + "$"} {
-			if got, err := Evaluate(kind, "tasks."+other+".code == 7", a); got || !errors.Is(err, refusal.ErrInvalid) {
+			if got, err := EvaluateRetry(kind, "tasks."+other+".code == 7", a); got || !errors.Is(err, refusal.ErrInvalid) {
 				t.Errorf("%s: tasks.%s.code = %v, %v, want ErrInvalid, since it is another task", kind, other, got, err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestRetryExpressionsThatFailGiveNoRetry(t *testing.T) {
 		{"a pattern for a number", `tasks.flaky.outputs.parameters.wait matches "2"`, "interface conversion"},
 		{"a number as a condition", "tasks.flaky.outputs.parameters.wait and true", "interface conversion"},
 	} {
-		got, err := Evaluate("flaky", row.source, flaky)
+		got, err := EvaluateRetry("flaky", row.source, flaky)
 		if got || err == nil || errors.Is(err, refusal.ErrInvalid) {
 			t.Errorf("%s: %s = %v, %v, want no retry and an error that is not ErrInvalid", row.claim, row.source, got, err)
 			continue
@@ -156,13 +156,13 @@ func TestTooLargeParametersAreNotRead(t *testing.T) {
 		{"a function", "function", odd},
 		{"a list that JSON does not make", "typed", odd},
 	} {
-		got, err := Evaluate("k", "tasks.k.outputs.parameters."+row.reads+" != nil", Attempt{Phase: "Error", Parameters: parameters})
+		got, err := EvaluateRetry("k", "tasks.k.outputs.parameters."+row.reads+" != nil", Attempt{Phase: "Error", Parameters: parameters})
 		if row.want == "" && (!got || err != nil) || row.want != "" && (got || err == nil || !strings.HasSuffix(err.Error(), row.want)) {
 			t.Errorf("%s: %v, %v, want %q", row.claim, got, err, row.want)
 		}
 	}
 	for _, all := range []string{"tasks.k.outputs.parameters != nil", "tasks.k.outputs.parameters[tasks.k.msg] == nil", "'x' in tasks.k.outputs.parameters"} {
-		if got, err := Evaluate("k", all, Attempt{Phase: "Error", Parameters: parameters}); got || err == nil {
+		if got, err := EvaluateRetry("k", all, Attempt{Phase: "Error", Parameters: parameters}); got || err == nil {
 			t.Errorf("%s = %v, %v, want an error, since it reads all of them", all, got, err)
 		}
 	}
@@ -170,11 +170,11 @@ func TestTooLargeParametersAreNotRead(t *testing.T) {
 
 func TestSucceededAndCancelledAttemptsAreNeverRetried(t *testing.T) {
 	for _, phase := range []string{"Succeeded", "Cancelled"} {
-		if got, err := Evaluate("k", "true", Attempt{Phase: phase}); got || err != nil {
+		if got, err := EvaluateRetry("k", "true", Attempt{Phase: phase}); got || err != nil {
 			t.Errorf("true for %s = %v, %v, want false", phase, got, err)
 		}
 	}
-	if got, err := Evaluate("k", "true", Attempt{Kind: "other", Phase: "Failed"}); got || err == nil {
+	if got, err := EvaluateRetry("k", "true", Attempt{Kind: "other", Phase: "Failed"}); got || err == nil {
 		t.Errorf("an attempt of another kind = %v, %v, want an error", got, err)
 	}
 }
@@ -193,7 +193,7 @@ func TestRetryOfATimeout(t *testing.T) {
 		{"tasks.my-task.outputs.parameters.x == nil", true},
 		{"'x' in tasks.my-task.outputs.parameters", false},
 	} {
-		if got, err := Evaluate("my-task", row.source, TimedOut("my-task")); err != nil || got != row.want {
+		if got, err := EvaluateRetry("my-task", row.source, TimedOut("my-task")); err != nil || got != row.want {
 			t.Errorf("%s = %v, %v, want %v", row.source, got, err, row.want)
 		}
 	}
@@ -212,7 +212,7 @@ func TestTheCacheOfExpressionsIsBounded(t *testing.T) {
 		all.Go(func() {
 			for i := range 400 {
 				n := g*300 + i // some numbers are used by two goroutines
-				got, err := Evaluate("k", fmt.Sprintf("tasks.k.code == %d", n), Attempt{Phase: "Error", Code: n})
+				got, err := EvaluateRetry("k", fmt.Sprintf("tasks.k.code == %d", n), Attempt{Phase: "Error", Code: n})
 				if !got || err != nil {
 					t.Errorf("%d: %v, %v", n, got, err)
 				}

@@ -1,4 +1,4 @@
-package expression
+package expr
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/internal/clip"
+	"github.com/curfew-dev/curfew/internal/expr/value"
 )
 
 // Template is a value with expressions in its texts: {{ inputs.parameters.name }}. A text that is one expression yields

@@ -1,16 +1,28 @@
-package expression
+package expr
 
 import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
-	"github.com/curfew-dev/curfew/flow/internal/value"
+	"github.com/expr-lang/expr/builtin"
+
+	"github.com/curfew-dev/curfew/internal/expr/value"
 )
 
-// These functions are in the place of those of package expr, which return the members of an object in any order, and make texts of any
-// length.
+// ownFunctions are in the place of those of the library, which return the members of an object in any order, and make texts of
+// any length.
+var ownFunctions = map[string]*builtin.Function{"keys": own("keys", keys), "values": own("values", members), "string": own("string", text)}
+
+func own(name string, f func(any) (any, error)) *builtin.Function {
+	return &builtin.Function{
+		Name:  name,
+		Func:  func(arguments ...any) (any, error) { return f(arguments[0]) },
+		Types: []reflect.Type{reflect.TypeFor[func(any) any]()},
+	}
+}
 
 // keys returns the names of the members of an object, in their order.
 func keys(of any) (any, error) {

@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"fmt"
@@ -20,22 +20,22 @@ const (
 	allParameters
 )
 
-// checkValue checks a variable with its members. It must be complete: tasks.my-task.code, not tasks.
-func (r *retryRules) checkValue(slot *ast.Node) error {
-	is, err := r.resolve(slot)
+// variable checks a variable with its members. It must be complete: tasks.my-task.code, not tasks.
+func (l *retryLanguage) variable(r *rules, slot *ast.Node) error {
+	is, err := l.resolve(r, slot)
 	switch {
 	case err != nil:
 		return err
 	case is == allParameters:
-		r.everything = true
+		l.everything = true
 	case is != aValue:
-		return refuseAt(r.source, *slot, "a member is missing: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", r.kind)
+		return l.refuse(*slot, "a member is missing: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", l.kind)
 	}
 	return nil
 }
 
 // resolve follows a name and its members, and replaces the name of the task by taskVariable.
-func (r *retryRules) resolve(slot *ast.Node) (exprPart, error) {
+func (l *retryLanguage) resolve(r *rules, slot *ast.Node) (exprPart, error) {
 	switch n := (*slot).(type) {
 	case *ast.IdentifierNode:
 		switch {
@@ -45,44 +45,44 @@ func (r *retryRules) resolve(slot *ast.Node) (exprPart, error) {
 			n.Value = taskVariable
 			return theTask, nil
 		}
-		return 0, refuseAt(r.source, n, "%q is not known: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>, and texts in quotes", refusal.Clip(n.Value), r.kind)
+		return 0, l.refuse(n, "%q is not known: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>, and texts in quotes", refusal.Clip(n.Value), l.kind)
 	case *ast.ChainNode:
-		return r.resolve(&n.Node)
+		return l.resolve(r, &n.Node)
 	case *ast.MemberNode:
-		if r.seen++; r.seen > maxNodes {
-			return 0, refuseRetry(r.source, "it has more than %d parts: decide in the handler, by worker.Fail and worker.Discard", maxNodes)
+		if err := r.count(); err != nil {
+			return 0, err
 		}
-		of, err := r.resolve(&n.Node)
+		of, err := l.resolve(r, &n.Node)
 		if err != nil {
 			return 0, err
 		}
-		return r.member(slot, n, of)
+		return l.member(r, slot, n, of)
 	}
 	return aValue, r.check(slot)
 }
 
-func (r *retryRules) member(slot *ast.Node, n *ast.MemberNode, of exprPart) (exprPart, error) {
+func (l *retryLanguage) member(r *rules, slot *ast.Node, n *ast.MemberNode, of exprPart) (exprPart, error) {
 	name := textOf(n.Property)
 	switch {
-	case of == allTasks && name == r.kind:
+	case of == allTasks && name == l.kind:
 		task := &ast.IdentifierNode{Value: taskVariable}
 		task.SetLocation(n.Location())
 		*slot = task
 		return theTask, nil
 	case of == allTasks:
-		return 0, refuseAt(r.source, n, "tasks.%s is another task, but an expression can read only its own: write tasks.%s", refusal.Clip(name), r.kind)
+		return 0, l.refuse(n, "tasks.%s is another task, but an expression can read only its own: write tasks.%s", refusal.Clip(name), l.kind)
 	case of == theTask && (name == "phase" || name == "code" || name == "msg"):
 		return aValue, nil
 	case of == theTask && name == "outputs":
 		return allOutputs, nil
 	case of == theTask || of == allOutputs && name != "parameters":
-		return 0, refuseAt(r.source, n, "a task has no %q: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", refusal.Clip(name), r.kind)
+		return 0, l.refuse(n, "a task has no %q: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", refusal.Clip(name), l.kind)
 	case of == allOutputs:
 		return allParameters, nil
 	case of == allParameters && name != "":
-		r.parameters = append(r.parameters, name)
+		l.parameters = append(l.parameters, name)
 	case of == allParameters:
-		r.everything = true
+		l.everything = true
 	}
 	return aValue, r.check(&n.Property)
 }

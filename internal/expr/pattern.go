@@ -1,4 +1,4 @@
-package retryexpr
+package expr
 
 import (
 	"regexp/syntax"
@@ -16,26 +16,26 @@ const (
 	maxPatterns = 512 // bytes, of all patterns of an expression
 )
 
-func (r *retryRules) checkPattern(n *ast.BinaryNode) error {
+func (r *rules) checkPattern(n *ast.BinaryNode) error {
 	pattern, ok := n.Right.(*ast.StringNode)
 	if !ok {
-		return refuseAt(r.source, n, `the right side of matches must be a pattern in quotes, as in tasks.%s.msg matches "5[0-9][0-9]"`, r.kind)
+		return r.refuse(n, `the right side of matches must be a pattern in quotes, as in %s matches "5[0-9][0-9]"`, r.words().text)
 	}
 	if wide(pattern.Value) {
-		return refuseAt(r.source, n, `a pattern cannot contain \p or \x{…}, and can contain flags only if it is ASCII: write out its characters`)
+		return r.refuse(n, `a pattern cannot contain \p or \x{…}, and can contain flags only if it is ASCII: write out its characters`)
 	}
-	tooLarge := refuseAt(r.source, n, "its patterns are too large: use less than %d characters and repetitions in all, or use contains", maxSteps)
+	tooLarge := r.refuse(n, "its patterns are too large: use less than %d characters and repetitions in all, or use contains", maxSteps)
 	if r.patterns += len(pattern.Value); r.patterns > maxPatterns {
 		return tooLarge
 	}
 	tree, err := syntax.Parse(pattern.Value, syntax.Perl)
 	if err != nil {
-		return refuseAt(r.source, n, "%s: write a Go regular expression", sentence(err.Error()))
+		return r.refuse(n, "%s: write a Go regular expression", sentence(err.Error()))
 	}
 	if r.steps += steps(tree); r.steps > maxSteps {
 		return tooLarge
 	}
-	r.seen++
+	r.nodes++
 	return r.check(&n.Left)
 }
 
