@@ -190,6 +190,8 @@ type badCases struct {
 	busy  chan struct{} // slots of cases that compute
 	idle  chan struct{} // slots of cases that wait
 	count atomic.Int64
+
+	single sync.Mutex // held by a case that runs again, alone
 }
 
 func newBadCases(t *testing.T) *badCases {
@@ -211,6 +213,13 @@ func (b *badCases) try(k badCase) {
 		slots <- struct{}{}
 		e := k.run(b.t)
 		<-slots
+		if k.waits && len(k.faults(e)) > 0 {
+			// Fifty programs that start at once can be so slow on a busy machine that five seconds are over before a server has
+			// answered. So the case is judged by a run beside no other that waits.
+			b.single.Lock()
+			e = k.run(b.t)
+			b.single.Unlock()
+		}
 		for _, fault := range k.faults(e) {
 			b.t.Errorf("%s: curfew %.300q %s: exit %d after %v, stdout %.300q, stderr %.1000q; want exit %d and %q", k.claim, k.args, fault, e.code, e.took.Round(time.Millisecond), e.out, e.errs, k.code, k.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -267,6 +268,7 @@ func TestRightsOfARole(t *testing.T) {
 			}
 			do(t, admin, words...)
 			found := examineAll(t, client(t, "redis://"+m[1]+":secret@"+server.Addr), Config{Access: role})
+			found = slices.DeleteFunc(found, func(f Finding) bool { return f.Subject == "calls" }) // they are slow on a busy machine
 			got := about(found, "rights")
 			if missing == "" {
 				if want := fmt.Sprintf("ok the user has those of the role %s: ", role); got != want || Worst(found) != OK {

@@ -13,8 +13,10 @@ import (
 	"time"
 )
 
-// limit is the time within which a bug must be found.
-const limit = 60 * time.Second
+const (
+	limit = 60 * time.Second // within which a bug must be found
+	hang  = 5 * limit        // a test that takes longer hangs: without a bug, all stories run, and the machine may be busy
+)
 
 // found is the result of a hunt for a bug.
 type found struct {
@@ -80,10 +82,10 @@ func (g *ground) hunt(b bug) (found, error) {
 
 	// The test binary has a timeout of its own: it prints where it hangs, and cleans up. A
 	// process that does not end by then is killed.
-	ctx, cancel := context.WithTimeout(context.Background(), limit+30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), hang+30*time.Second)
 	defer cancel()
 	test := exec.CommandContext(ctx, binary, append([]string{"-test.run", p.run, "-test.v", "-test.failfast",
-		"-test.timeout", limit.String()}, p.args...)...)
+		"-test.timeout", hang.String()}, p.args...)...)
 	test.Dir = filepath.Join(g.tree, p.pkg)
 	test.Env = append(os.Environ(), "TMPDIR="+own)
 	return watch(test, b)

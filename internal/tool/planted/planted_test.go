@@ -104,7 +104,7 @@ func TestBugsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range sample {
-		if f, err := g.hunt(b); err != nil || !f.inTime() {
+		if f, err := g.hunt(b); err != nil || !f.ok {
 			t.Errorf("bug %q: %s after %v, %v", b.name, f.by, f.after, err)
 		}
 	}
