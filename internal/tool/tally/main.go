@@ -10,10 +10,10 @@
 // run at once, as tests also wait; -p of go test changes that. -last names packages that measure time. They run one after
 // the other, when all others have ended.
 //
-// With -stall it stops the test binaries and their Redis servers at random, as a busy machine does (stall.go).
+// With -stall it stops the test binaries and their Redis servers at random, as a busy machine does (stall_linux.go).
 //
 // The tests get a folder of their own for temporary files, and CURFEW_SEED for their random choices. When tally ends, also
-// by Ctrl-C or with its terminal, it ends the processes that the tests have left and removes the folder (leftovers.go).
+// by Ctrl-C or with its terminal, it ends the processes that the tests have left and removes the folder (orphans_linux.go).
 //
 // tally runs go test itself, because the exit code of go test would be lost in a pipe.
 package main

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -80,17 +78,9 @@ func killOrphans() {
 
 // children returns the ids of the child processes of this process, ended ones included.
 func children() (pids []int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range stats {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		// pid (name) state ppid ...; the name may have spaces and parentheses.
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		if parent, _ := strconv.Atoi(fields[1]); parent == os.Getpid() {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			pids = append(pids, pid)
+	for _, p := range processes() {
+		if p.parent == os.Getpid() {
+			pids = append(pids, p.pid)
 		}
 	}
 	return pids

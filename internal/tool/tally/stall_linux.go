@@ -1,13 +1,8 @@
-//go:build unix
-
 package main
 
 import (
 	"context"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -42,20 +37,12 @@ func stall(ctx context.Context, group int) {
 	}
 }
 
-// A process is one of those in /proc.
-type process struct {
-	pid, parent, group int
-	name, state        string
-	binary             bool // a test binary
-}
-
-// stoppable returns the processes that stall may stop: the test binaries of a process group, and their redis-servers. It finds some
-// on Linux only.
+// stoppable returns the processes that stall may stop: the test binaries of a process group, and their redis-servers.
 func stoppable(group int) (pids []int) {
 	all := processes()
 	binaries := map[int]bool{}
 	for _, p := range all {
-		if p.group == group && p.binary {
+		if p.group == group && strings.HasSuffix(p.program(), ".test") {
 			binaries[p.pid] = true
 		}
 	}
@@ -65,30 +52,4 @@ func stoppable(group int) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// processes returns the processes of the machine.
-func processes() (all []process) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range stats {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		// pid (name) state parent group ...
-		begin, rest, _ := strings.Cut(string(text), ") ")
-		id, name, _ := strings.Cut(begin, " (")
-		fields := strings.Fields(rest)
-		if len(fields) < 3 {
-			continue
-		}
-		p := process{name: name, state: fields[0]}
-		p.pid, _ = strconv.Atoi(id)
-		p.parent, _ = strconv.Atoi(fields[1])
-		p.group, _ = strconv.Atoi(fields[2])
-		program, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
-		p.binary = strings.HasSuffix(program, ".test")
-		all = append(all, p)
-	}
-	return all
 }

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "context"
-
-// stall does nothing: only Unix stops processes.
-func stall(context.Context, int) {}
