@@ -62,7 +62,7 @@ race: redis ## Run a subset with the race detector; installs gcc if it is missin
 
 doors: redis ## Run the examples in Python, Node and shell, and the alerts in Prometheus; installs what is missing
 	@scripts/doors
-	@CURFEW_DOORS=1 go run ./internal/tool/tally -- -count 1 -timeout $(TIMEOUT) ./examples ./internal/deploy
+	@CURFEW_DOORS=1 go run ./internal/tool/tally -- -count 1 -timeout $(TIMEOUT) ./examples ./internal/test/deploy
 	@CURFEW_DOORS=1 go test -count 1 -run '^TestTheExampleWorker' ./httpapi
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
@@ -76,11 +76,10 @@ lua: redis ## Count the Lua instructions of each call; installs lua5.1 if missin
 	@CURFEW_LUA=1 go test -count 1 ./internal/test/luacount $(if $(UPDATE),-run '^TestTheCostOfEachCall$$' -update) \
 		$(if $(PROFILE),-v -run '^TestTheFunctionsOfACall$$' -profile '$(PROFILE)')
 
-docs: ## Write the pages of docs/reference that are made from the code, and the alerts and the dashboard in deploy
+docs: ## Write the pages of docs/reference that are made from the code
 	@for page in markdown:command.md metrics:metrics.md http:http.md openapi:openapi.json flow:flow.md schema:flow.schema.json; do \
 		go run ./cmd/curfew __docs $${page%:*} < docs/reference/$${page#*:} > docs/reference/$${page#*:}.new && mv docs/reference/$${page#*:}.new docs/reference/$${page#*:} || exit; done
 	@go run ./cmd/curfew-bench __docs markdown > docs/reference/bench.md.new && mv docs/reference/bench.md.new docs/reference/bench.md
-	@go run ./internal/deploy/write
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis

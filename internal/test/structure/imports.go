@@ -50,21 +50,20 @@ var rooms = []struct {
 	{"internal/demo", []string{"queue", "events", "inspect", "reaper", "worker", "agentwait", "internal/embedded"}},
 	{"curfewtest", []string{"refusal", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/embedded"}},
 	{"metrics", []string{"internal/spans", "queue", "inspect", "reaper", "worker", "internal/engine", "internal/names", "refusal"}},
-	{"internal/deploy", []string{"metrics"}},
 	{"httpapi", []string{"internal/clip", "flow", "internal/logonce", "internal/spans", "lua", "refusal", "duration", "queue", "events", "inspect", "reaper", "worker", "agentwait", "metrics", "internal/engine", "internal/names", "internal/vocabulary", "internal/jsonline", "internal/jsonerr", "internal/taskjson", "internal/operate", "internal/lines", "internal/doctor"}},
 	{"dashboard", []string{"queue", "metrics", "httpapi"}},
-	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard"}},
-	{"cmd", []string{"internal/clip", "internal/names", "internal/lines", "internal/taskjson", "internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/operate", "internal/doctor", "internal/demo", "internal/command", "internal/embedded", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard", "bench"}},
-	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard"}},
+	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "metrics", "httpapi", "flow", "dashboard"}},
+	{"cmd", []string{"internal/clip", "internal/names", "internal/lines", "internal/taskjson", "internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/operate", "internal/doctor", "internal/demo", "internal/command", "internal/embedded", "curfewtest", "metrics", "httpapi", "flow", "dashboard", "bench"}},
+	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "curfewtest", "metrics", "httpapi", "flow", "dashboard"}},
 	{"scripts", nil},
 }
 
 // kept lists modules that only some rooms may import, with all their packages.
 var kept = map[string][]string{
-	"github.com/hibiken/asynq":         {"bench"},                   // the competitor
-	"github.com/alicebob/miniredis/v2": {"internal/embedded"},       // so that it is set up in one place
-	"github.com/expr-lang/expr":        {"internal/expr"},           // the language of expressions
-	"go.yaml.in/yaml/v3":               {"internal/deploy", "flow"}, // the second spelling of what users write
+	"github.com/hibiken/asynq":         {"bench"},             // the competitor
+	"github.com/alicebob/miniredis/v2": {"internal/embedded"}, // so that it is set up in one place
+	"github.com/expr-lang/expr":        {"internal/expr"},     // the language of expressions
+	"go.yaml.in/yaml/v3":               {"flow"},              // the second spelling of what users write
 }
 
 // room returns the room that a folder belongs to.

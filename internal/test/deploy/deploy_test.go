@@ -1,9 +1,7 @@
 package deploy
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,32 +14,9 @@ import (
 	"github.com/curfew-dev/curfew/metrics"
 )
 
-const top = "../.."
-
-func written(t *testing.T, c Config) map[string]string {
-	t.Helper()
-	files, err := Files(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func TestTheFilesAreWhatThisPackageWrites(t *testing.T) {
-	for name, want := range written(t, Config{}) {
-		if got, err := os.ReadFile(filepath.Join(top, "deploy", name)); err != nil || string(got) != want {
-			t.Errorf("deploy/%s is not what internal/deploy writes: run make docs (%v)", name, err)
-		}
-	}
-}
-
-func TestTheExpressionsOfTheAlertsAreSound(t *testing.T) {
-	var file ruleFile
-	if err := yaml.Unmarshal([]byte(written(t, Config{})["prometheus/rules.yml"]), &file); err != nil {
-		t.Fatal(err)
-	}
+func TestTheAlertsAreSound(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range file.Groups[0].Rules {
+	for _, r := range rules(t, read(t, "prometheus/rules.yml")).Groups[0].Rules {
 		found, _ := faults(r.Expr)
 		for _, f := range found {
 			t.Errorf("%s: %s", r.Alert, f)
@@ -50,11 +25,14 @@ func TestTheExpressionsOfTheAlertsAreSound(t *testing.T) {
 			t.Errorf("the name %s is there twice, or is no name of an alert", r.Alert)
 		}
 		seen[r.Alert] = true
-		if s := r.Labels["severity"]; s != page && s != ticket {
+		if s := r.Labels["severity"]; s != "page" && s != "ticket" {
 			t.Errorf("%s has the severity %q", r.Alert, s)
 		}
-		if r.For == "0s" || r.Annotations["summary"] == "" || !strings.Contains(r.Annotations["description"], "{{ $value") {
+		if _, err := time.ParseDuration(r.For); err != nil || r.Annotations["summary"] == "" || !strings.Contains(r.Annotations["description"], "{{ $value") {
 			t.Errorf("%s has no time, no summary, or no value in its description: %+v", r.Alert, r)
+		}
+		if want := "https://github.com/curfew-dev/curfew/blob/main/docs/how-to/alert.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+			t.Errorf("%s has the runbook %s, want %s", r.Alert, r.Annotations["runbook_url"], want)
 		}
 	}
 	if len(seen) != 14 {
@@ -65,7 +43,7 @@ func TestTheExpressionsOfTheAlertsAreSound(t *testing.T) {
 // Each fault is found, so the tests of alerts and panels can fail.
 func TestAFaultOfAnExpressionIsFound(t *testing.T) {
 	for _, row := range []struct{ expression, want string }{
-		{once("curfew_deadlines_overdue") + " > 0", ""},
+		{"max by (namespace, queue) (curfew_deadlines_overdue) > 0", ""},
 		{`up{job="curfew"} == 0`, ""},
 		{"max by (namespace, queue) (curfew_deadlines_overdu) > 0", "not in the table"},
 		{"max by (namespace, kind) (curfew_deadlines_overdue) > 0", "no label kind, by which"},
@@ -93,16 +71,10 @@ func TestAFaultOfAnExpressionIsFound(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatIsNotValidIsRefused(t *testing.T) {
-	for _, c := range []Config{{Prefix: "9a_"}, {Prefix: "a-b"}, {Keep: []string{""}}, {Keep: []string{"a b"}}, {Keep: []string{"namespace"}}} {
-		if files, err := Files(c); err == nil || files != nil {
-			t.Errorf("%+v is accepted: %v", c, err)
-		}
-	}
-}
-
-func TestThePrefixAndTheLabelsAreThoseOfTheConfiguration(t *testing.T) {
-	for name, text := range written(t, Config{Prefix: "flovyn_", Keep: []string{"env", "region"}}) {
+// The page shows a command that writes the files for another prefix and more labels.
+func TestTheFilesForAnotherPrefixAndMoreLabels(t *testing.T) {
+	for _, name := range []string{"grafana/curfew.json", "prometheus/rules.yml", "prometheus/rules_test.yml"} {
+		text := adapted(t, read(t, name))
 		if strings.Contains(text, metrics.DefaultPrefix) || !strings.Contains(text, "flovyn_task_timeouts_total") {
 			t.Errorf("%s has the prefix %s", name, metrics.DefaultPrefix)
 		}
@@ -110,6 +82,26 @@ func TestThePrefixAndTheLabelsAreThoseOfTheConfiguration(t *testing.T) {
 			t.Errorf("%s aggregates without the labels", name)
 		}
 	}
+}
+
+// adapted returns what the sed of docs/how-to/alert.md makes of a text.
+func adapted(t *testing.T, text string) string {
+	t.Helper()
+	page, err := pages.Read(top, "docs/how-to/alert.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := regexp.MustCompile(`sed -i\.orig -E '([^']+)'`).FindStringSubmatch(page.Text)
+	if script == nil {
+		t.Fatal("docs/how-to/alert.md shows no sed -i.orig -E")
+	}
+	sed := exec.Command("sed", "-E", script[1])
+	sed.Stdin = strings.NewReader(text)
+	out, err := sed.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
@@ -123,14 +115,14 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 		text, _, _ = strings.Cut(text, "\n## ")
 		sections[name] = text
 	}
-	for _, a := range alerts {
-		text, found := sections[a.name]
+	for _, r := range rules(t, read(t, "prometheus/rules.yml")).Groups[0].Rules {
+		text, found := sections[r.Alert]
 		for _, must := range []string{"**Means.** ", "**Look.** ", "**Do.** ", "`curfew "} {
 			if !strings.Contains(text, must) {
-				t.Errorf("docs/how-to/alert.md: the section %s (there: %v) has no %s", a.name, found, must)
+				t.Errorf("docs/how-to/alert.md: the section %s (there: %v) has no %s", r.Alert, found, must)
 			}
 		}
-		delete(sections, a.name)
+		delete(sections, r.Alert)
 	}
 	for name := range sections {
 		t.Errorf("docs/how-to/alert.md has a section %s, which is no alert", name)
@@ -139,28 +131,39 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 
 // Each alert has a story in which it is silent, fires, and is silent again.
 func TestEachAlertFiresAndStopsInAStory(t *testing.T) {
-	for _, a := range alerts {
-		if !slices.ContainsFunc(stories, func(s story) bool {
-			n := len(s.looks)
-			return s.alert == a.name && n >= 3 && s.looks[0].labels == nil && s.looks[1].labels != nil && s.looks[n-1].labels == nil
+	var file storyFile
+	decoder := yaml.NewDecoder(strings.NewReader(read(t, "prometheus/rules_test.yml")))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&file); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rules(t, read(t, "prometheus/rules.yml")).Groups[0].Rules {
+		if !slices.ContainsFunc(file.Tests, func(s story) bool {
+			n := len(s.Looks)
+			return strings.HasPrefix(s.Name, r.Alert+": ") && n >= 3 && len(s.Looks[0].Alerts) == 0 && len(s.Looks[1].Alerts) > 0 && len(s.Looks[n-1].Alerts) == 0
 		}) {
-			t.Errorf("no story shows that %s fires and stops", a.name)
+			t.Errorf("no story shows that %s fires and stops", r.Alert)
 		}
 	}
-	for _, s := range stories {
-		for _, one := range s.series {
-			name, rest, _ := strings.Cut(one.name, "{")
+	for _, s := range file.Tests {
+		for _, l := range s.Looks {
+			if !strings.HasPrefix(s.Name, l.Alert+": ") {
+				t.Errorf("the story %q looks at %s", s.Name, l.Alert)
+			}
+		}
+		for _, one := range s.Series {
+			name, rest, _ := strings.Cut(one.Series, "{")
 			if name == "up" {
 				continue
 			}
 			m, found := find(name)
 			for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(rest, -1) {
 				if !slices.Contains(append([]string{"namespace", "instance", "le"}, m.Labels...), label[1]) {
-					t.Errorf("%s: %s has no label %s", s.claim, name, label[1])
+					t.Errorf("%s: %s has no label %s", s.Name, name, label[1])
 				}
 			}
 			if got := strings.Count(rest, `="`) - strings.Count(rest, `le="`); !found || got != len(m.Labels)+2 {
-				t.Errorf("%s: %s has %d labels, want namespace, instance and %q", s.claim, name, got, m.Labels)
+				t.Errorf("%s: %s has %d labels, want namespace, instance and %q", s.Name, name, got, m.Labels)
 			}
 		}
 	}
@@ -168,12 +171,7 @@ func TestEachAlertFiresAndStopsInAStory(t *testing.T) {
 
 // What Grafana needs of a dashboard, checked in the file.
 func TestTheDashboardIsSound(t *testing.T) {
-	var d dashboard
-	decoder := json.NewDecoder(strings.NewReader(written(t, Config{})["grafana/curfew.json"]))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
-		t.Fatal(err)
-	}
+	d := board(t)
 	if d.UID == "" || d.SchemaVersion < 36 || len(d.Templating.List) != 2 || len(d.Annotations.List) != 1 {
 		t.Errorf("uid %q, schema %d, %d variables, %d annotations", d.UID, d.SchemaVersion, len(d.Templating.List), len(d.Annotations.List))
 	}
@@ -215,7 +213,7 @@ func TestTheDashboardIsSound(t *testing.T) {
 			titles = append(titles, p.Title)
 			continue
 		}
-		if p.FieldConfig == nil || p.FieldConfig.Defaults.Unit == "" || p.Description == "" || p.Options == nil || len(p.Targets) == 0 {
+		if p.FieldConfig.Defaults.Unit == "" || p.Description == "" || p.Options == nil || len(p.Targets) == 0 {
 			t.Errorf("%s has no unit, description, options or targets", p.Title)
 		}
 		refs := map[string]bool{}
@@ -238,14 +236,6 @@ func TestTheDashboardIsSound(t *testing.T) {
 	for _, m := range metrics.All() {
 		if !shown[m.Name] {
 			t.Errorf("no panel shows %s", m.Name)
-		}
-	}
-}
-
-func TestSpan(t *testing.T) {
-	for want, d := range map[string]time.Duration{"1h": time.Hour, "90m": 90 * time.Minute, "61s": 61 * time.Second, "1500ms": 1500 * time.Millisecond} {
-		if got := span(d); got != want {
-			t.Errorf("span(%v) = %s, want %s", d, got, want)
 		}
 	}
 }

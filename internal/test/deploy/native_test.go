@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,9 @@ func TestPanelsWorkWithNativeAndClassicHistograms(t *testing.T) {
 	registry.MustRegister(metrics.NewProcess(q, metrics.Config{}), metrics.NewNamespace(q, metrics.Config{}))
 	server := httptest.NewServer(metrics.Handler(registry))
 	t.Cleanup(server.Close)
-	panel := strings.NewReplacer("$namespace", q.Namespace(), perScreen, "[30s]").Replace(inNamespace(slowest("script_duration_seconds", "script")))
+	panels := board(t).Panels
+	calls := panels[slices.IndexFunc(panels, func(p panel) bool { return p.Title == "Time of calls" })]
+	expression := strings.NewReplacer("$namespace", q.Namespace(), "$__rate_interval", "30s").Replace(calls.Targets[0].Expr)
 	histogram, _ := find("curfew_script_duration_seconds")
 	for name, row := range map[string]struct {
 		flags   []string
@@ -39,7 +42,7 @@ func TestPanelsWorkWithNativeAndClassicHistograms(t *testing.T) {
 				if _, err := q.Stats(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				n := w.value("(" + panel + `) and on (script) (curfew_script_duration_seconds` + script + ` or curfew_script_duration_seconds_count` + script + `)`)
+				n := w.value("(" + expression + `) and on (script) (curfew_script_duration_seconds` + script + ` or curfew_script_duration_seconds_count` + script + `)`)
 				return n > 0 && n < 30
 			})
 			if n := w.value("count(curfew_script_duration_seconds_bucket" + script + ")"); n != row.classic {

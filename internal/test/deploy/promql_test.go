@@ -9,6 +9,26 @@ import (
 	"github.com/curfew-dev/curfew/metrics"
 )
 
+// find returns the row of a name in the table. The name has the default prefix, and can be that of a series of a histogram. The name of a
+// histogram itself is that of its native buckets, which those that are read from Redis do not have.
+func find(name string) (metrics.Metric, bool) {
+	name = strings.TrimPrefix(name, metrics.DefaultPrefix)
+	all := metrics.All()
+	at := slices.IndexFunc(all, func(m metrics.Metric) bool {
+		if m.Type != metrics.Histogram {
+			return m.Name == name
+		}
+		if m.Name == name {
+			return m.Source != metrics.FromNamespace
+		}
+		return slices.Contains([]string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}, name)
+	})
+	if at < 0 {
+		return metrics.Metric{}, false
+	}
+	return all[at], true
+}
+
 // token splits PromQL: strings, names, durations and numbers, and single characters.
 var token = regexp.MustCompile(`"[^"]*"|[a-zA-Z_:$][\w:]*|[0-9][0-9a-z.]*|[=!<>~]+|\S`)
 

@@ -58,18 +58,24 @@ func listening(t *testing.T, cmd *exec.Cmd) (*redisproc.Child, string) {
 	return child, regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(rest)[1]
 }
 
-// quick returns the alerts with all times divided.
-func quick(slow []alert, by time.Duration) (alerts []alert) {
-	window := regexp.MustCompile(`\[(\d+)m\]`)
-	for _, a := range slow {
-		a.lasts, a.after = a.lasts/by, a.after/by
-		a.condition = window.ReplaceAllStringFunc(a.condition, func(w string) string {
+// quick returns the rules with all times divided.
+func quick(t *testing.T, slow string, by time.Duration) string {
+	window, age := regexp.MustCompile(`\[(\d+)m\]`), regexp.MustCompile(`^(time\(\) - .*) > (\d+)`)
+	return change(t, slow, func(r *rule) {
+		lasts, err := time.ParseDuration(r.For)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.For = fmt.Sprintf("%dms", (lasts / by).Milliseconds())
+		r.Expr = window.ReplaceAllStringFunc(r.Expr, func(w string) string {
 			minutes, _ := strconv.Atoi(window.FindStringSubmatch(w)[1])
-			return "[" + span(time.Duration(minutes)*time.Minute/by) + "]"
+			return fmt.Sprintf("[%dms]", (time.Duration(minutes) * time.Minute / by).Milliseconds())
 		})
-		alerts = append(alerts, a)
-	}
-	return alerts
+		if parts := age.FindStringSubmatch(r.Expr); parts != nil {
+			seconds, _ := strconv.Atoi(parts[2])
+			r.Expr = fmt.Sprintf("%s > %v", parts[1], (time.Duration(seconds)*time.Second/by).Seconds()) + strings.TrimPrefix(r.Expr, parts[0])
+		}
+	})
 }
 
 // watcher is a Prometheus that scrapes exporters each three seconds, since a server gives up a read of Redis after two, with rules whose times are divided by 10.
@@ -81,10 +87,7 @@ type watcher struct {
 func watch(t *testing.T, exporters, processes []string, flags ...string) *watcher {
 	t.Helper()
 	path, folder := program(t, "prometheus"), t.TempDir()
-	text, err := rules(quick(alerts, 10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := quick(t, read(t, "prometheus/rules.yml"), 10)
 	targets, _ := json.Marshal(exporters)
 	others, _ := json.Marshal(processes)
 	config := fmt.Sprintf("global: {scrape_interval: 3s, scrape_timeout: 3s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
@@ -191,7 +194,7 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	server := redistest.Start(t)
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
 	command := filepath.Join(t.TempDir(), "curfew")
-	if out, err := exec.Command("go", "build", "-o", command, "../../cmd/curfew").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", command, "../../../cmd/curfew").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	run := func(args ...string) *exec.Cmd {
@@ -226,21 +229,24 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	w := watch(t, exporters, own)
 
 	// Before the first timeout, so that Prometheus sees the counters rise.
-	w.awaitValue("count("+once("curfew_up")+" == 1) * sum(up)", 7)
+	w.awaitValue("count(max by (namespace) (curfew_up) == 1) * sum(up)", 7)
 	start := time.Now() // until now, nothing was scraped
-	const late, done = 20, 5
+	const (
+		late, done = 20, 5
+		timeouts   = "max by (queue, kind, type, policy) (curfew_task_timeouts_total)"
+		ended      = "max by (queue, kind, status, reason) (curfew_tasks_finished_total)"
+	)
 	report := func() {
 		queuetest.Enqueue(t, q, queue.Task{Kind: "report", Queue: "idle", Timeout: 100 * time.Millisecond})
 	}
 	report() // Prometheus must have seen a counter once before it can see an increase of it
-	w.awaitValue("sum("+once("curfew_task_timeouts_total")+")", 1)
+	w.awaitValue("sum("+timeouts+")", 1)
 	for range late - 1 {
 		report()
 	}
 	for range done {
 		queuetest.Enqueue(t, q, queue.Task{Kind: "shout", Payload: []byte("x"), Timeout: time.Hour})
 	}
-	timeouts, ended := once("curfew_task_timeouts_total"), once("curfew_tasks_finished_total")
 	w.awaitValue("sum("+timeouts+")", late)
 	w.awaitValue(`sum(max by (queue, kind, type, policy) (increase(curfew_task_timeouts_total{queue="idle",kind="report",type="execution"}[1m]))) > bool 0`, 1)
 	w.awaitValue(`sum(max by (queue, kind, status, reason) (curfew_tasks_finished_total{status="COMPLETED",kind="shout"}))`, done)
