@@ -71,7 +71,7 @@ func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration
 	}
 }
 
-// keyOf returns an idempotency key that belongs to partition p (docs/reference/calls.md), and the number
+// keyOf returns an idempotency key that belongs to partition p (lua/calls.md), and the number
 // to continue from.
 func keyOf(p, partitions, from int) (key string, next int) {
 	for n := from; ; n++ {

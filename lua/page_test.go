@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 )
 
-// The code of docs/reference/calls.md. A test of the pages finds it here.
+// The code of calls.md. A test of the pages finds it here.
 func TestTextsForOtherPrograms(t *testing.T) {
 	t.Chdir(t.TempDir())
 

@@ -13,7 +13,7 @@ import (
 // A worker claims tasks (Fetch), renews its lease (Heartbeat), is notified of attempts that must
 // stop (Stops), and reports how attempts ended (Settle), each with the epoch of its claim.
 // An agent adds to its journal (Remember), waits (Suspend), and reads its journal when it runs
-// again (Recall). docs/reference/calls.md describes the reply of each call.
+// again (Recall). lua/calls.md describes the reply of each call.
 type Attempts struct{ q *Queue }
 
 // Attempts returns the calls that only workers and agents make.

@@ -89,7 +89,7 @@ func TestRowsNameTheirDefinitions(t *testing.T) {
 
 // TestDocumentsNameTestsThatExist checks every page that names tests.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
-	for _, page := range []string{"internal/test/requirements/seeds.md", "docs/explanation/guarantees.md"} {
+	for _, page := range []string{"internal/test/requirements/seeds.md", "internal/test/requirements/attacks.md"} {
 		text := document(t, page)
 		refs := testRef.FindAllStringSubmatch(text, -1)
 		if len(refs) == 0 {

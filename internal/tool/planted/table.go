@@ -147,7 +147,7 @@ func order(rows map[string]result) []string {
 	return ids
 }
 
-// summary returns the lines about the mutants in docs/explanation/guarantees.md: counts, and what no test needs to find.
+// summary returns the lines about the mutants in mutants.md: counts, and what no test needs to find.
 func summary(rows map[string]result) (lines []string) {
 	for _, language := range []string{"Lua", "Go"} {
 		for _, class := range classes {
