@@ -26,7 +26,7 @@ func floor(folder string) int {
 	return slices.IndexFunc(floors, func(folders []string) bool { return slices.Contains(folders, folder) })
 }
 
-var useLine = regexp.MustCompile(`^-- @use (\S+)$`)
+var useLine = regexp.MustCompile(`^-- @use ([a-z0-9_]+/[a-z0-9_]+)(?:: .+)?$`)
 
 // luaFloors finds uses of a file on the same floor in another folder, or on a higher one.
 func luaFloors(fsys fs.FS) ([]string, error) {

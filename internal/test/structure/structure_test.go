@@ -172,6 +172,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 
 		{luaFloors, "uses of lower floors and of the own folder", files("lua/task/a.lua", "-- @use task/b\n-- @use wait/c\n", "lua/call/d.lua", "-- @use unit/e\n", "other/x.lua", ""), nil},
 		{luaFloors, "a use upwards", files("lua/task/a.lua", "-- a\n-- @use agent/b\n"), []string{"lua/task/a.lua:2: uses agent/b"}},
+		{luaFloors, "a use of members upwards", files("lua/task/a.lua", "-- @use agent/b: c, d\n"), []string{"lua/task/a.lua:1: uses agent/b"}},
 		{luaFloors, "a use on the same floor", files("lua/check/a.lua", "-- @use queue/b\n"), []string{"lua/check/a.lua:1: uses queue/b"}},
 		{luaFloors, "a folder without a floor", files("lua/attic/a.lua", ""), []string{"the folder attic has no floor"}},
 		{writesInLua, "commands that read", lua(`local a, b = redis.call("GET", k), redis.pcall("zrange", k, 0, 1)` + "\n" + `local c, d = try(tx, "HGET", k, "f"), ask("ZCARD", k)`), nil},
