@@ -3,9 +3,9 @@ package events
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -154,28 +154,21 @@ func merge(places []place, pages []eventPage, n int) []Event {
 	return merged
 }
 
-// readStreams reads a page from each partition, from up to 8 at the same time.
+// readStreams reads a page from each partition.
 func readStreams(ctx context.Context, q *queue.Queue, places []place, n int) ([]eventPage, error) {
 	pages := make([]eventPage, len(places))
-	errs := make([]error, len(places))
-	free := make(chan struct{}, 8) // so that most connections of the client are left to other calls
-	var group sync.WaitGroup
-	for p := range places {
-		free <- struct{}{}
-		group.Go(func() {
-			defer func() { <-free }()
-			reply, err := q.Engine().Call(ctx, p, "read_events", places[p].id.String(), n)
-			if err == nil {
-				pages[p], err = readEventPage(reply, p, n, places[p])
-			}
-			errs[p] = err
-		})
-	}
-	group.Wait()
-	for p, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", q.EventsKey(p), err)
+	err := engine.Each(len(places), func(p int) error {
+		reply, err := q.Engine().Call(ctx, p, "read_events", places[p].id.String(), n)
+		if err == nil {
+			pages[p], err = readEventPage(reply, p, n, places[p])
 		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.EventsKey(p), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return pages, nil
 }

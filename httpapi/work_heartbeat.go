@@ -45,7 +45,7 @@ func heartbeat(c *call) (any, error) {
 	}
 	answer := beaten{Stops: []stopLine{}}
 	var mu sync.Mutex
-	err := c.everywhere(func(p int) error {
+	err := c.q.Engine().EachPartition(func(p int) error {
 		stops, err := c.q.Attempts().Heartbeat(c, p, c.path("worker"), lease, body.Known, held[p])
 		mu.Lock()
 		defer mu.Unlock()
@@ -111,7 +111,7 @@ func describeWorker(c *call) (any, error) {
 	}
 	known := false
 	var mu sync.Mutex
-	err := c.everywhere(func(p int) error {
+	err := c.q.Engine().EachPartition(func(p int) error {
 		err := c.q.Attempts().Describe(c, p, c.path("worker"), state, about)
 		if errors.Is(err, refusal.ErrNotFound) {
 			return nil

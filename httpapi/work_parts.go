@@ -89,3 +89,10 @@ func placeOf(q *queue.Queue, name, id string) (int, *failure) {
 	}
 	return p, nil
 }
+
+// warn logs keys that a call could not read or write.
+func (c *call) warn(errs []string) {
+	for _, text := range errs {
+		c.server.log.Warn("A key cannot be read or written", "namespace", c.q.Namespace(), "error", text)
+	}
+}

@@ -37,7 +37,7 @@ func (c *call) round(ask queue.Ask, tokens []bool) (queue.Reply, error) {
 func (c *call) given(ask queue.Ask) (queue.Reply, error) {
 	ask.N, ask.Quotas = 0, nil
 	replies := make([]queue.Reply, c.q.Partitions())
-	err := c.everywhere(func(p int) (err error) {
+	err := c.q.Engine().EachPartition(func(p int) (err error) {
 		replies[p], err = c.q.Attempts().Fetch(c, p, c.path("worker"), ask)
 		return err
 	})

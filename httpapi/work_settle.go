@@ -46,7 +46,7 @@ func settleTasks(c *call) (any, error) {
 	}
 	verdicts := make([]queue.Verdict, len(outcomes))
 	var taken queue.Reply
-	err := c.everywhere(func(p int) error {
+	err := c.q.Engine().EachPartition(func(p int) error {
 		if len(places[p]) == 0 {
 			return nil
 		}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
@@ -121,7 +120,7 @@ func countOf(row []any, name string) int64 {
 // its rows behind the element next.
 func (l *lister) named(ctx context.Context, call string, next int, wanted func(row []any) bool) (map[string][]int, error) {
 	found := make([]map[string]bool, l.Partitions())
-	err := l.inPartitions(len(found), func(p int) error {
+	err := l.Engine().EachPartition(func(p int) error {
 		found[p] = map[string]bool{}
 		return l.Engine().Pages(ctx, p, call, next, func(reply []any) error {
 			for _, answer := range reply[next+1:] {
@@ -143,24 +142,6 @@ func (l *lister) named(ctx context.Context, call string, next int, wanted func(r
 		}
 	}
 	return parts, err
-}
-
-// inPartitions calls do with 0 to n-1, several at once, and returns an error of one of them.
-func (l *lister) inPartitions(n int, do func(i int) error) error {
-	var group sync.WaitGroup
-	errs, places := make(chan error, n), make(chan struct{}, 16)
-	for i := range n {
-		places <- struct{}{}
-		group.Go(func() {
-			defer func() { <-places }()
-			if err := do(i); err != nil {
-				errs <- err
-			}
-		})
-	}
-	group.Wait()
-	close(errs)
-	return <-errs
 }
 
 // listStream is an index in one partition.
@@ -243,7 +224,7 @@ func isScore(text string) bool {
 // look reads the next entries of streams.
 func (l *lister) look(ctx context.Context, from listPlace, streams []*listStream, each int) error {
 	looked, broken := make([]int, len(streams)), make([]int, len(streams))
-	err := l.inPartitions(len(streams), func(i int) error {
+	err := engine.Each(len(streams), func(i int) error {
 		s := streams[i]
 		args := append([]any{from.Index, from.Of, s.at.text, s.at.id, each}, l.args...)
 		reply, err := l.Engine().Call(ctx, s.partition, "list", args...)

@@ -115,31 +115,23 @@ func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 		lines[p] = append(lines[p], all[i])
 	}
 
-	var group sync.WaitGroup
-	errs := make(chan error, len(lines))
-	for p, line := range lines {
-		if len(line) > 0 {
-			group.Go(func() {
-				b := batcher{waiting: line}
-				for batch := b.next(); len(batch) > 0; batch = b.next() {
-					if err := q.send(ctx, p, batch); err != nil {
-						errs <- err
-						b.fail(err)
-						return
-					}
-				}
-			})
+	err := q.engine.EachPartition(func(p int) error {
+		b := batcher{waiting: lines[p]}
+		for batch := b.next(); len(batch) > 0; batch = b.next() {
+			if err := q.send(ctx, p, batch); err != nil {
+				b.fail(err)
+				return err
+			}
 		}
-	}
-	group.Wait()
-	close(errs)
+		return nil
+	})
 
 	receipts := make([]Receipt, len(tasks))
 	for i, p := range all {
 		receipts[i] = p.receipt
 		receipts[i].Err = p.err
 	}
-	return receipts, refusal.Failed("enqueue", "", <-errs)
+	return receipts, refusal.Failed("enqueue", "", err)
 }
 
 // spread returns the partition of the next root task. Partitions take turns.

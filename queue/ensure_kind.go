@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
@@ -13,7 +14,7 @@ import (
 // defaults. So of a producer and a worker with different defaults those of the worker apply, once it has started.
 // EnsureKind logs a warning if the kind has other defaults. With the zero Defaults it stores nothing.
 //
-// EnsureKind makes a call to each partition, all at once. After a success this Queue makes no further call for
+// EnsureKind makes a call to each partition, several at once. After a success this Queue makes no further call for
 // the same kind and defaults. Concurrent callers share the calls, which continue when the context of one caller
 // ends. If a call fails, all callers get its error, and the next EnsureKind tries again.
 func (q *Queue) EnsureKind(ctx context.Context, kind string, d Defaults) error {
@@ -44,29 +45,18 @@ func (q *Queue) EnsureKind(ctx context.Context, kind string, d Defaults) error {
 
 // ensure makes the calls of EnsureKind.
 func (q *Queue) ensure(ctx context.Context, kind string, args []any) error {
-	var group sync.WaitGroup
-	errs, kept := make([]error, q.Partitions()), make([]bool, q.Partitions())
-	for p := range q.Partitions() {
-		group.Go(func() {
-			var words []any
-			if words, errs[p] = worded(q.engine.Call(ctx, p, "define", args...)); errs[p] == nil {
-				kept[p] = engine.Text(words[0]) == "KEPT"
-			}
-		})
-	}
-	group.Wait()
-	for p := range kept {
-		if kept[p] {
-			q.config.Logger.Warn("This program has other defaults for a kind than the namespace, and the latter apply", "kind", kind)
-			break
+	var kept atomic.Bool
+	err := q.engine.EachPartition(func(p int) error {
+		words, err := worded(q.engine.Call(ctx, p, "define", args...))
+		if err == nil && engine.Text(words[0]) == "KEPT" {
+			kept.Store(true)
 		}
+		return err
+	})
+	if kept.Load() {
+		q.config.Logger.Warn("This program has other defaults for a kind than the namespace, and the latter apply", "kind", kind)
 	}
-	for _, err := range errs {
-		if err != nil {
-			return err // one is enough
-		}
-	}
-	return nil
+	return err
 }
 
 // ensuredKinds knows the defaults that this program has stored or found.

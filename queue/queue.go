@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -286,34 +287,25 @@ func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	return places, nil
 }
 
-// eachPartition calls step for the ids of each partition, up to 500 ids at a time. It works on
-// all partitions at once, and returns the first error.
+// eachPartition calls step for the ids of each partition, up to 500 ids at a time.
 func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
 	places, err := q.byPartition(list)
 	if err != nil {
 		return err
 	}
-	var group sync.WaitGroup
-	errs := make(chan error, len(places))
-	for p, mine := range places {
-		group.Go(func() {
-			for len(mine) > 0 {
-				n := min(len(mine), maxList)
-				args := make([]any, n)
-				for i, place := range mine[:n] {
-					args[i] = list[place]
-				}
-				if err := step(p, args, mine[:n]); err != nil {
-					errs <- err
-					return
-				}
-				mine = mine[n:]
+	partitions := slices.Sorted(maps.Keys(places))
+	return engine.Each(len(partitions), func(i int) error {
+		for mine := range slices.Chunk(places[partitions[i]], maxList) {
+			args := make([]any, len(mine))
+			for i, place := range mine {
+				args[i] = list[place]
 			}
-		})
-	}
-	group.Wait()
-	close(errs)
-	return <-errs
+			if err := step(partitions[i], args, mine); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // The checks below are those of lua/check/values.lua.
