@@ -2,9 +2,14 @@ package httpapi
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -21,28 +26,6 @@ type (
 	drained struct {
 		Queue     string `json:"queue"`
 		Cancelled int64  `json:"cancelled"`
-	}
-	// kindBody has all defaults of a kind. What is left out has no default afterwards.
-	kindBody struct {
-		Timeout        int64  `json:"timeout_ms,omitempty"`
-		QueueTimeout   int64  `json:"queue_timeout_ms,omitempty"`
-		AttemptTimeout int64  `json:"attempt_timeout_ms,omitempty"`
-		OnTimeout      string `json:"on_timeout,omitempty"`
-		OnDeadline     string `json:"on_deadline,omitempty"`
-		WarnPercent    int    `json:"warn_percent,omitempty"`
-		CancelGrace    int64  `json:"cancel_grace_ms,omitempty"`
-		TimeoutGrace   int64  `json:"timeout_grace_ms,omitempty"`
-		MaxRetries     int    `json:"max_retries,omitempty"`
-		BackoffDelay   int64  `json:"backoff_delay_ms,omitempty"`
-		BackoffMax     int64  `json:"backoff_max_ms,omitempty"`
-		Backoff        string `json:"backoff,omitempty"`
-		Jitter         int    `json:"jitter,omitempty"`
-		Retry          string `json:"retry_expression,omitempty"`
-		Retention      int64  `json:"retention_ms,omitempty"`
-		HookSuccess    string `json:"hook_success,omitempty"`
-		HookFailure    string `json:"hook_failure,omitempty"`
-		HookTimeout    string `json:"hook_timeout,omitempty"`
-		HookCancel     string `json:"hook_cancel,omitempty"`
 	}
 	kindDefaults struct {
 		Kind     string       `json:"kind"`
@@ -63,7 +46,7 @@ func controlRoutes() []route {
 		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), and how many start in a time (rate). Of the two, the one that is left out stays, and 0 removes it. A rate needs per_ms, and burst is how many start at once after a rest: as many as rate, if it is left out", limitBody{}, lines.Queue{}, limitQueue),
 		drain,
 		{ID: "setKind", Method: http.MethodPut, Path: "kinds/{kind}", Role: Operate, Summary: "Sets the defaults of a kind, for tasks that are enqueued from now on. What is left out has no default afterwards",
-			Body: kindBody{}, Answer: kindDefaults{}, Status: []int{200}, Serve: setKind},
+			Body: reflect.Zero(kindBody).Interface(), Answer: kindDefaults{}, Status: []int{200}, Serve: setKind},
 	}
 }
 
@@ -181,34 +164,54 @@ func drainQueue(c *call) (any, error) {
 }
 
 func setKind(c *call) (any, error) {
-	var body kindBody
-	if f := c.read(&body); f != nil {
+	body, d := reflect.New(kindBody), queue.Defaults{}
+	if f := c.read(body.Interface()); f != nil {
 		return nil, f
 	}
-	for name, n := range map[string]int64{"timeout_ms": body.Timeout, "queue_timeout_ms": body.QueueTimeout, "attempt_timeout_ms": body.AttemptTimeout,
-		"cancel_grace_ms": body.CancelGrace, "timeout_grace_ms": body.TimeoutGrace, "backoff_delay_ms": body.BackoffDelay, "backoff_max_ms": body.BackoffMax, "retention_ms": body.Retention} {
-		if n < 0 || n > longestSpan.Milliseconds() {
-			return nil, wrong(name, "must be a span in ms, up to 100 years")
+	needsDelay := false
+	for i, f := range kindFields() {
+		value := body.Elem().Field(i)
+		switch {
+		case f.Type == field.Span && (value.Int() < 0 || value.Int() > longestSpan.Milliseconds()):
+			return nil, wrong(f.InJSON(), "must be a span in ms, up to 100 years")
+		case f.In(&d).Kind() == reflect.Bool && !value.IsZero() && !slices.Contains(f.Words, value.String()):
+			return nil, wrong(f.InJSON(), "must be %s", strings.Join(f.Words, " or "))
 		}
+		needsDelay = needsDelay || strings.HasPrefix(f.Go, "Backoff.") && !value.IsZero()
+		f.Set(&d, fmt.Sprint(value))
 	}
-	if body.Backoff != "" && body.Backoff != "constant" && body.Backoff != "exponential" {
-		return nil, wrong("backoff", "must be constant or exponential")
-	}
-	if body.BackoffDelay == 0 && (body.Backoff != "" || body.BackoffMax != 0 || body.Jitter != 0) {
+	if needsDelay && d.Backoff.Delay == 0 {
 		return nil, wrong("backoff_delay_ms", "is missing: backoff, backoff_max_ms and jitter need it")
 	}
 	kind := c.path("kind")
-	if err := c.q.DefineKind(c, kind, body.defaults()); err != nil {
+	if err := c.q.DefineKind(c, kind, d); err != nil {
 		return nil, err
 	}
 	all, err := c.q.Kinds(c)
 	return kindDefaults{kind, lines.Stored(all[kind])}, err
 }
 
-func (b kindBody) defaults() queue.Defaults {
-	return queue.Defaults{Timeout: ms(b.Timeout), QueueTimeout: ms(b.QueueTimeout), AttemptTimeout: ms(b.AttemptTimeout),
-		OnTimeout: queue.OnTimeout(b.OnTimeout), OnDeadline: queue.OnDeadline(b.OnDeadline), WarnAt: float64(b.WarnPercent) / 100,
-		CancelGrace: ms(b.CancelGrace), TimeoutGrace: ms(b.TimeoutGrace), MaxRetries: b.MaxRetries, Retry: b.Retry, Retention: ms(b.Retention),
-		Backoff: queue.Backoff{Delay: ms(b.BackoffDelay), Exponential: b.Backoff == "exponential", Max: ms(b.BackoffMax), Jitter: float64(b.Jitter) / 100},
-		Hooks:   queue.ReadHooks(map[string]string{"hook_success": b.HookSuccess, "hook_failure": b.HookFailure, "hook_timeout": b.HookTimeout, "hook_cancel": b.HookCancel})}
+// kindBody is the type of a body that has all defaults of a kind. What is left out has no default afterwards.
+var kindBody = func() reflect.Type {
+	var members []reflect.StructField
+	for _, f := range kindFields() {
+		member := reflect.StructField{Name: strings.ReplaceAll(f.Go, ".", ""), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`json:"` + f.InJSON() + `,omitempty"`)}
+		switch f.Type {
+		case field.Span:
+			member.Type = reflect.TypeFor[int64]()
+		case field.Number, field.Percent:
+			member.Type = reflect.TypeFor[int]()
+		}
+		members = append(members, member)
+	}
+	return reflect.StructOf(members)
+}()
+
+func kindFields() (of []*field.Field) {
+	for i := range field.All {
+		if f := &field.All[i]; f.By == field.Kind {
+			of = append(of, f)
+		}
+	}
+	return of
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 )
@@ -20,15 +21,25 @@ type schema map[string]any
 // schemas collects the schemas of named types.
 type schemas map[string]schema
 
-// taskNames are the names that a stored task can have, besides those of its explanation. Their types are those of the vocabulary.
-const taskNames = `id kind queue status priority role headers idempotency_key created_at deadline_at until available_at limit_at
-	started_at epoch worker retries max_retries lease_losses completed_at detected_at error last_error reason timed_out timeout_type
-	retry_state retry_error retry_of hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
-	payload_bytes body_bytes release_reason idempotency_scope timeout_ms attempt_timeout_ms queue_timeout_ms retention_ms
-	cancel_grace_ms timeout_grace_ms backoff backoff_ms backoff_max_ms jitter retry_expression on_timeout on_deadline children collects
-	call cancelled_by enqueued_by journal lost_by late_by counted_as requeued_by suspended_by waiting watched woken warn_percent budget_percent
-	hook_success hook_failure hook_timeout hook_cancel number of_number definition node full_at ready_at attempt_at version recount_again
+// taskNames are the names that a stored task can have, besides those of its fields and of its explanation. Their types are those of the vocabulary.
+const taskNames = `status created_at until limit_at
+	started_at epoch worker retries lease_losses completed_at detected_at error last_error reason timed_out timeout_type
+	retry_state retry_error hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
+	payload_bytes body_bytes release_reason children collects
+	call cancelled_by journal lost_by late_by counted_as requeued_by suspended_by waiting watched woken
+	number of_number definition full_at ready_at attempt_at version recount_again
 	owner workflow_run_id index partition of why sentence given_back bound ends_by line wait warnings child_tasks memory`
+
+// storedNames returns the names that a stored task can have. Spans that kinds have no default of are not stored: they become instants.
+func storedNames() []string {
+	all := strings.Fields(taskNames)
+	for i := range field.All {
+		if f := &field.All[i]; f.Name != "payload" && (f.Type != field.Span || f.By == field.Kind) {
+			all = append(all, f.Name)
+		}
+	}
+	return all
+}
 
 // of returns the schema of a type. body says that clients send it: then times are numbers of ms too, and unknown members are refused.
 func (all schemas) of(t reflect.Type, body bool) schema {
@@ -42,8 +53,10 @@ func (all schemas) of(t reflect.Type, body bool) schema {
 	case reflect.TypeFor[task]():
 		return all.name("TaskToEnqueue", schema{"type": "object", "required": []string{"kind"}, "description": "A task, with the names of docs/reference/protocol.md, Tasks in JSON. Its payload is any JSON, or payload_base64",
 			"not": schema{"required": []string{"payload", "payload_base64"}}, "properties": schema{"kind": schema{"type": "string"}, "payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}}})
+	case kindBody:
+		return all.name("KindBody", all.object(t, true))
 	case reflect.TypeFor[*inspect.Whole](), reflect.TypeFor[inspect.Line]():
-		return all.name("Task", stored(strings.Fields(taskNames)))
+		return all.name("Task", stored(storedNames()))
 	case reflect.TypeFor[definition]():
 		return all.name("FlowDefinition", schema{"type": "object", "properties": schema{}, "additionalProperties": true, "description": "A definition of a flow. docs/how-to/flows.md says how to write one"})
 	case reflect.TypeFor[events.Event]():

@@ -53,9 +53,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 
 // defaultsOf returns the arguments of a call that defines a kind.
 func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
-	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
-		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
-		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention, Hooks: d.Hooks}
+	t := d.task(kind)
 	if err := t.check(q.config.MaxBytes); err != nil {
 		return nil, err
 	}
@@ -66,6 +64,13 @@ func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
 		}
 	})
 	return args, nil
+}
+
+// task returns a task that has the defaults as its own settings.
+func (d *Defaults) task(kind string) Task {
+	return Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
+		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
+		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention, Hooks: d.Hooks}
 }
 
 // Kinds returns the stored defaults of all kinds: by kind, then by field.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -67,42 +68,31 @@ func (q *Queue) retry(ctx context.Context, call, id string, change func(*Task)) 
 
 // again returns a new task with the content of a record.
 func (r *Record) again() (Task, error) {
-	f := r.Fields
-	t := Task{
-		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers,
-		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: ReadHooks(f), RetryOf: r.ID,
-		OnDeadline: OnDeadline(f["on_deadline"]),
+	var d Defaults // what the task has of its kind's defaults and of its own settings
+	field.Defaults(&d, r.Fields)
+	if r.Role == RoleTimer {
+		return Task{}, refusal.Invalid("task", "is a timer, which cannot be run again: enqueue a new one")
+	} else if r.Role == RolePromise {
+		d = Defaults{OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, Retention: d.Retention, Hooks: d.Hooks}
 	}
-	if t.Retention = span(f["retention_ms"]); t.Retention == 0 {
-		t.Retention = None
-	}
-	if r.Deadline.IsZero() {
+	t := d.task(r.Kind)
+	t.Queue, t.Payload, t.Headers, t.RetryOf, t.Promise = r.Queue, r.Payload, r.Headers, r.ID, r.Role == RolePromise
+	t.Retention = cmp.Or(t.Retention, None)
+	if t.Timeout = None; r.Deadline.IsZero() {
 		t.WarnAt = 0 // it was a fraction of the owner's time
 	} else {
 		t.Timeout = r.Deadline.Sub(r.CreatedAt)
 	}
-	switch f["role"] {
-	case "promise":
-		t.Promise = true
+	if t.Promise {
 		return t, nil
-	case "timer":
-		return Task{}, refusal.Invalid("task", "is a timer, which cannot be run again: enqueue a new one")
 	}
-	t.Priority, t.MaxRetries, t.Retry = r.Priority, r.MaxRetries, f["retry_expression"]
-	t.Backoff = Backoff{Delay: span(f["backoff_ms"]), Exponential: f["backoff"] == "exponential", Max: span(f["backoff_max_ms"]),
-		Jitter: float64(engine.Number(f["jitter"])) / 100}
-	if t.MaxRetries == 0 {
-		t.MaxRetries = NoRetries
-	} else if t.Retry == "" {
-		t.OnTimeout = OnTimeout(f["on_timeout"])
+	t.Priority, t.MaxRetries = r.Priority, cmp.Or(t.MaxRetries, NoRetries)
+	if t.Retry != "" || t.MaxRetries == NoRetries {
+		t.OnTimeout = ""
 	}
 	// None, so that a default of the kind does not add a limit that the old task did not have.
-	for limit, stored := range map[*time.Duration]string{
-		&t.QueueTimeout: f["queue_timeout_ms"], &t.AttemptTimeout: f["attempt_timeout_ms"], &t.CancelGrace: f["cancel_grace_ms"],
-		&t.TimeoutGrace: f["timeout_grace_ms"]} {
-		if *limit = span(stored); *limit == 0 {
-			*limit = None
-		}
+	for _, limit := range []*time.Duration{&t.QueueTimeout, &t.AttemptTimeout, &t.CancelGrace, &t.TimeoutGrace} {
+		*limit = cmp.Or(*limit, None)
 	}
 	return t, nil
 }

@@ -583,16 +583,6 @@ func (h *Hooks) each(do func(event string, hook Hook)) {
 	do("cancel", h.OnCancel)
 }
 
-// ReadHooks reads the hooks among the fields of a record, or among the defaults of a kind: hook_success, hook_failure,
-// hook_timeout and hook_cancel. Each is a kind, or a kind, a space and a queue.
-func ReadHooks(f map[string]string) Hooks {
-	read := func(event string) Hook {
-		kind, queue, _ := strings.Cut(f["hook_"+event], " ")
-		return Hook{Kind: kind, Queue: queue}
-	}
-	return Hooks{OnSuccess: read("success"), OnFailure: read("failure"), OnTimeout: read("timeout"), OnCancel: read("cancel")}
-}
-
 func (h *Hooks) check() (err error) {
 	h.each(func(event string, hook Hook) {
 		if err != nil || hook == (Hook{}) {

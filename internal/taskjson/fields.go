@@ -5,128 +5,109 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// field says how a member of the object sets a field of a task.
-type field struct {
+// member says how a member of the object sets a field of a task.
+type member struct {
 	set   func(t *queue.Task, value string) error
 	raw   bool   // the value is any JSON, and is taken as its text
 	other string // another name of the same field
 	both  string // why a task cannot have both names
 }
 
-var fields = map[string]field{
-	"kind":              text(func(t *queue.Task) *string { return &t.Kind }),
-	"id":                text(func(t *queue.Task) *string { return &t.ID }),
-	"queue":             text(func(t *queue.Task) *string { return &t.Queue }),
-	"idempotency_key":   text(func(t *queue.Task) *string { return &t.IdempotencyKey }),
-	"retry_of":          text(func(t *queue.Task) *string { return &t.RetryOf }),
-	"retry_expression":  text(func(t *queue.Task) *string { return &t.Retry }),
-	"on_timeout":        text(func(t *queue.Task) *queue.OnTimeout { return &t.OnTimeout }),
-	"on_deadline":       text(func(t *queue.Task) *queue.OnDeadline { return &t.OnDeadline }),
-	"idempotency_scope": text(func(t *queue.Task) *queue.Scope { return &t.IdempotencyScope }),
-	"payload":           {raw: true, other: "payload_base64", both: oneBody, set: func(t *queue.Task, value string) error { t.Payload = []byte(value); return nil }},
-	"payload_base64":    {other: "payload", both: oneBody, set: setBase64},
-	"headers":           {raw: true, set: setHeaders},
-	"deadline_at":       instant(func(t *queue.Task) *time.Time { return &t.Deadline }),
-	"available_at":      instant(func(t *queue.Task) *time.Time { return &t.StartAt }),
-	"priority":          number(0, 3, func(t *queue.Task, n int) { t.Priority = n }),
-	"budget_percent":    number(1, 100, func(t *queue.Task, n int) { t.Budget = float64(n) / 100 }),
-	"warn_percent":      number(1, 99, func(t *queue.Task, n int) { t.WarnAt = float64(n) / 100 }),
-	"jitter":            number(0, 100, func(t *queue.Task, n int) { t.Backoff.Jitter = float64(n) / 100 }),
-	"max_retries": number(0, 1<<53, func(t *queue.Task, n int) {
-		if t.MaxRetries = n; n == 0 {
-			t.MaxRetries = queue.NoRetries
-		}
-	}),
-	"backoff":      {set: setBackoff},
-	"role":         {set: setRole},
-	"hook_success": hook(func(h *queue.Hooks) *queue.Hook { return &h.OnSuccess }),
-	"hook_failure": hook(func(h *queue.Hooks) *queue.Hook { return &h.OnFailure }),
-	"hook_timeout": hook(func(h *queue.Hooks) *queue.Hook { return &h.OnTimeout }),
-	"hook_cancel":  hook(func(h *queue.Hooks) *queue.Hook { return &h.OnCancel }),
-}
-
-func init() {
-	span("timeout", false, func(t *queue.Task) *time.Duration { return &t.Timeout })
-	span("delay", true, func(t *queue.Task) *time.Duration { return &t.Delay })
-	span("queue_timeout", false, func(t *queue.Task) *time.Duration { return &t.QueueTimeout })
-	span("attempt_timeout", false, func(t *queue.Task) *time.Duration { return &t.AttemptTimeout })
-	span("cancel_grace", false, func(t *queue.Task) *time.Duration { return &t.CancelGrace })
-	span("timeout_grace", false, func(t *queue.Task) *time.Duration { return &t.TimeoutGrace })
-	span("retention", false, func(t *queue.Task) *time.Duration { return &t.Retention })
-	span("idempotency_window", false, func(t *queue.Task) *time.Duration { return &t.IdempotencyWindow })
-	span("backoff_delay", false, func(t *queue.Task) *time.Duration { return &t.Backoff.Delay })
-	span("backoff_max", false, func(t *queue.Task) *time.Duration { return &t.Backoff.Max })
-}
-
-func text[T ~string](of func(*queue.Task) *T) field {
-	return field{set: func(t *queue.Task, value string) error { *of(t) = T(value); return nil }}
-}
-
-// number is a field whose value is a whole number within limits.
-func number(least, most uint64, set func(*queue.Task, int)) field {
-	return field{set: func(t *queue.Task, value string) error {
-		n, err := strconv.ParseUint(value, 10, 63)
-		if err != nil || n < least || n > most {
-			return fmt.Errorf("%.20q must be a whole number from %d to %d", value, least, most)
-		}
-		set(t, int(n))
-		return nil
-	}}
-}
-
-func instant(of func(*queue.Task) *time.Time) field {
-	return field{set: func(t *queue.Task, value string) error {
-		ms, err := strconv.ParseUint(value, 10, 63)
-		if err != nil || ms < 1 || ms > 1<<53 {
-			return fmt.Errorf("%.40q must be an instant: a whole number of ms since 1970", value)
-		}
-		*of(t) = time.UnixMilli(int64(ms))
-		return nil
-	}}
-}
-
-// span adds both names of a duration: one for a text with a unit, one for a number of ms.
-func span(name string, zero bool, of func(*queue.Task) *time.Duration) {
-	set := func(read func(string) (time.Duration, error)) func(*queue.Task, string) error {
-		return func(t *queue.Task, value string) (err error) {
-			d := queue.None
-			if value != "none" {
-				d, err = read(value)
-			}
-			if err == nil && d == 0 && !zero {
-				err = errors.New("must not be 0: leave it out, or write none, so that no default applies")
-			}
-			*of(t) = d
-			return err
+// members are made from the table of fields. What is read by its own code is beside them.
+var members = func() map[string]member {
+	all := map[string]member{
+		"payload":        {raw: true, other: "payload_base64", both: oneBody, set: func(t *queue.Task, value string) error { t.Payload = []byte(value); return nil }},
+		"payload_base64": {other: "payload", both: oneBody, set: setBase64},
+		"headers":        {raw: true, set: setHeaders},
+		"role":           {set: setRole},
+	}
+	for i := range field.All {
+		f := &field.All[i]
+		name, unit := f.Plain(), f.InJSON()
+		switch _, done := all[name]; {
+		case done || f.By == field.Client:
+		case f.Type == field.Span:
+			const both = "is given with and without _ms: give one of the two"
+			all[name] = member{other: unit, both: both, set: span(f, func(value string) (time.Duration, error) { return withUnit(value, unit) })}
+			all[unit] = member{other: name, both: both, set: span(f, inMs)}
+		default:
+			all[name] = member{set: plain(f)}
 		}
 	}
-	inMs := name + "_ms"
-	const both = "is given with and without _ms: give one of the two"
-	fields[name] = field{other: inMs, both: both, set: set(func(value string) (time.Duration, error) {
-		d, err := duration.Parse(value)
-		if err != nil && strings.Trim(value, "0123456789") == "" {
-			err = fmt.Errorf("%.40q has no unit: write %.40ss, or give %s in ms", value, value, inMs)
+	return all
+}()
+
+// plain returns how a field is set that has one name.
+func plain(f *field.Field) func(*queue.Task, string) error {
+	return func(t *queue.Task, value string) error {
+		n, err := strconv.ParseUint(value, 10, 63)
+		switch f.Type {
+		case field.Number, field.Percent:
+			if err != nil || n < uint64(f.Least) || n > uint64(f.Most) {
+				return fmt.Errorf("%.20q must be a whole number from %d to %d", value, f.Least, f.Most)
+			}
+		case field.Instant:
+			if err != nil || n < 1 || n > 1<<53 {
+				return fmt.Errorf("%.40q must be an instant: a whole number of ms since 1970", value)
+			}
+		case field.Word: // the words of a type of strings are checked with the task
+			if f.In(t).Kind() == reflect.Bool && !slices.Contains(f.Words, value) {
+				return fmt.Errorf("%.40q must be %s", value, strings.Join(f.Words, " or "))
+			}
+		case field.Hook:
+			if _, queue, both := strings.Cut(value, " "); both && queue == "" {
+				return fmt.Errorf("%.40q must be a kind, or a kind, a space and a queue", value)
+			}
 		}
-		return d, err
-	})}
-	fields[inMs] = field{other: name, both: both, set: set(func(value string) (time.Duration, error) {
-		ms, err := strconv.ParseUint(value, 10, 63)
-		if err != nil || ms > uint64(longest/time.Millisecond) {
-			return 0, fmt.Errorf("%.40q must be a whole number of ms, up to 292 years", value)
+		if f.Set(t, value); f.Name == "max_retries" && n == 0 {
+			t.MaxRetries = queue.NoRetries
 		}
-		return time.Duration(ms) * time.Millisecond, nil
-	})}
+		return nil
+	}
 }
 
-const longest = time.Duration(1<<63 - 1)
+// span returns how a duration is set, which read reads.
+func span(f *field.Field, read func(string) (time.Duration, error)) func(*queue.Task, string) error {
+	return func(t *queue.Task, value string) (err error) {
+		d := queue.None
+		if value != "none" {
+			d, err = read(value)
+		}
+		if err == nil && d == 0 && f.Name != "delay_ms" {
+			err = errors.New("must not be 0: leave it out, or write none, so that no default applies")
+		}
+		f.In(t).SetInt(int64(d))
+		return err
+	}
+}
+
+func withUnit(value, nameInMs string) (time.Duration, error) {
+	d, err := duration.Parse(value)
+	if err != nil && strings.Trim(value, "0123456789") == "" {
+		err = fmt.Errorf("%.40q has no unit: write %.40ss, or give %s in ms", value, value, nameInMs)
+	}
+	return d, err
+}
+
+func inMs(value string) (time.Duration, error) {
+	const longest = time.Duration(1<<63 - 1)
+	ms, err := strconv.ParseUint(value, 10, 63)
+	if err != nil || ms > uint64(longest/time.Millisecond) {
+		return 0, fmt.Errorf("%.40q must be a whole number of ms, up to 292 years", value)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
 
 const oneBody = "is given as JSON and in base64: give one of the two"
 
@@ -157,14 +138,6 @@ func setHeaders(t *queue.Task, value string) error {
 	return nil
 }
 
-func setBackoff(t *queue.Task, value string) error {
-	if value != "constant" && value != "exponential" {
-		return fmt.Errorf("%.40q must be constant or exponential", value)
-	}
-	t.Backoff.Exponential = value == "exponential"
-	return nil
-}
-
 func setRole(t *queue.Task, value string) error {
 	switch value {
 	case "promise":
@@ -175,15 +148,4 @@ func setRole(t *queue.Task, value string) error {
 		return fmt.Errorf("%.40q must be promise or timer", value)
 	}
 	return nil
-}
-
-func hook(of func(*queue.Hooks) *queue.Hook) field {
-	return field{set: func(t *queue.Task, value string) error {
-		h := of(&t.Hooks)
-		var both bool
-		if h.Kind, h.Queue, both = strings.Cut(value, " "); both && h.Queue == "" {
-			return fmt.Errorf("%.40q must be a kind, or a kind, a space and a queue", value)
-		}
-		return nil
-	}}
 }

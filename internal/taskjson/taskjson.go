@@ -154,10 +154,10 @@ func readObject(text []byte, task *queue.Task) (int, error) {
 
 // setField sets the field that a member names. The name is at one position, and its value at another.
 func setField(task *queue.Task, given map[string]bool, name string, raw json.RawMessage, nameAt, at int) error {
-	f, known := fields[name]
+	f, known := members[name]
 	switch {
 	case !known:
-		near := names.Nearest(name, slices.Sorted(maps.Keys(fields)))
+		near := names.Nearest(name, slices.Sorted(maps.Keys(members)))
 		if near != "" {
 			near = ": did you mean " + near + "?"
 		}

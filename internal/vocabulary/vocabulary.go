@@ -4,8 +4,11 @@
 package vocabulary
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/field"
 )
 
 // Type says what the values of a name are, and how they are written.
@@ -23,13 +26,12 @@ const (
 	Object  Type = "object"
 )
 
-// names has the names of each type. Those that end with _at are instants, and those that end with _ms are
+// names has the names of each type, besides those of the fields of tasks (internal/field). Those that end with _at are instants, and those that end with _ms are
 // spans, so most of them are not listed.
 var names = map[Type]string{
 	Text: `
-		id task_id kind task_kind queue status role worker payload headers result error reason timeout_type
-		on_timeout on_deadline on_pending losers backoff retry_expression retry_state retry_error retry_of hook_of hook_success
-		hook_failure hook_timeout hook_cancel until_of enqueued_by idempotency_key idempotency_scope call
+		task_id task_kind status worker result error reason timeout_type
+		on_pending losers retry_state retry_error hook_of until_of enqueued_by call
 		suspended_by requeued_by lost_by late_by counted_as cancelled_by cancel_reason last_error progress owner
 		agent_execution_id workflow_run_id platform policy_applied wait_mode label wait_reason member op task_worker
 		retry class verdict release release_reason
@@ -38,8 +40,8 @@ var names = map[Type]string{
 		host name node definition did library value level subject cure rule repair commit go program url
 		calls fan_in path phase template token graph`,
 	Number: `
-		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
-		waiting woken payload_bytes body_bytes warn_percent budget_percent factor_percent jitter task_epoch entry members settled
+		version epoch attempt retries lease_losses children children_seen code timed_out watched journal collects
+		waiting woken payload_bytes body_bytes factor_percent task_epoch entry members settled
 		partition partitions seq known front running enqueued completed failed cancelled paused
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
@@ -49,12 +51,11 @@ var names = map[Type]string{
 		attempts line_number started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
 		of_number past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes passed_on`,
 	Instant: `
-		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
+		now until turn_until armed standby at since_at created_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at line_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
 		from_at wait_deadline_at removed_at read_at stop_at swept_at`,
 	Span: `
-		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
-		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
+		per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
 		timeout_duration_ms latest_ms`,
 	Flag: `overdue good new changed set_back stop turn complete mine deleted created`,
 	List: `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups
@@ -67,6 +68,13 @@ var types = func() map[string]Type {
 	for kind, list := range names {
 		for name := range strings.FieldsSeq(list) {
 			byName[name] = kind
+		}
+	}
+	ofField := map[field.Type]Type{field.Number: Number, field.Percent: Number, field.Span: Span, field.Instant: Instant}
+	for _, f := range field.All {
+		if f.By != field.Client {
+			byName[f.Name] = cmp.Or(ofField[f.Type], Text)
+			byName[f.InJSON()] = byName[f.Name]
 		}
 	}
 	return byName
@@ -90,5 +98,12 @@ func Of(name string) (t Type, known bool) {
 
 // Names returns the names of a type, sorted.
 func Names(t Type) []string {
-	return slices.Sorted(strings.FieldsSeq(names[t]))
+	var of []string
+	for name, kind := range types {
+		if kind == t {
+			of = append(of, name)
+		}
+	}
+	slices.Sort(of)
+	return of
 }

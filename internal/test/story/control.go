@@ -46,12 +46,8 @@ func (s *stage) drain(w words) []string {
 func (s *stage) define(w words) []string {
 	args := []any{w.named["kind"]}
 	for _, name := range slices.Sorted(maps.Keys(w.named)) {
-		switch value := w.named[name]; name {
-		case "kind":
-		case "timeout", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "timeout_grace":
-			args = append(args, name+"_ms", milliseconds(value))
-		default:
-			args = append(args, name, value)
+		if name != "kind" {
+			args = append(args, stored(name, w.named[name])...)
 		}
 	}
 	return s.word(s.call("define", args...))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/queue"
@@ -27,12 +28,10 @@ func (s *stage) enqueue(w words) []string {
 				d, _ := time.ParseDuration(value)
 				field := map[string]string{"deadline": "deadline_at", "start": "available_at"}[name]
 				fields = append(fields, field, testclock.Start.Add(d).UnixMilli())
-			case "timeout", "delay", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "timeout_grace", "idempotency_window":
-				fields = append(fields, name+"_ms", milliseconds(value))
 			case "headers": // JSON, with ' in place of "
 				fields = append(fields, name, strings.ReplaceAll(value, "'", `"`))
 			default:
-				fields = append(fields, name, value)
+				fields = append(fields, stored(name, value)...)
 			}
 		}
 		tasks = append(tasks, fields)
@@ -50,6 +49,14 @@ func (s *stage) enqueue(w words) []string {
 		answers = append(answers, strings.Join(line, " "))
 	}
 	return answers
+}
+
+// stored returns the name and the value of a field in a call: a duration is in ms.
+func stored(name, value string) []any {
+	if f, known := field.ByName(name); known && f.Type == field.Span && f.By != field.Client {
+		return []any{f.Name, milliseconds(value)}
+	}
+	return []any{name, value}
 }
 
 // milliseconds converts a duration to ms. It returns any other text as it is.

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -24,39 +22,17 @@ type setting struct {
 
 func (s setting) isSet(c *cli.Context) bool { return c.IsSet(s.flag.Names()[0]) }
 
-func settings() []setting {
-	return []setting{
-		{app.DurationFlag("timeout", 0, "from the creation of a task to its deadline"), func(c *cli.Context, d *queue.Defaults) { d.Timeout = app.DurationOf(c, "timeout") }},
-		{app.DurationFlag("queue-timeout", 0, "how long a task may be in line, each time"), func(c *cli.Context, d *queue.Defaults) { d.QueueTimeout = app.DurationOf(c, "queue-timeout") }},
-		{app.DurationFlag("attempt-timeout", 0, "how long an attempt may take"), func(c *cli.Context, d *queue.Defaults) { d.AttemptTimeout = app.DurationOf(c, "attempt-timeout") }},
-		{app.ChoiceFlag("preset", "", "set the attempt timeout that is recommended for such tasks", presetNames()...), setPreset},
-		{app.ChoiceFlag("on-timeout", "", "what happens when an attempt takes too long: fail or retry (default: fail)", "fail", "retry"), func(c *cli.Context, d *queue.Defaults) { d.OnTimeout = queue.OnTimeout(c.String("on-timeout")) }},
-		{app.ChoiceFlag("on-deadline", "", "how a task with children ends at its deadline: cancel_all or fail (default: cancel_all)", "cancel_all", "fail"), func(c *cli.Context, d *queue.Defaults) { d.OnDeadline = queue.OnDeadline(c.String("on-deadline")) }},
-		{app.NumberFlag("warn-percent", 0, 0, 99, "after how much of its time an event warns of its deadline, 1 to 99"), func(c *cli.Context, d *queue.Defaults) { d.WarnAt = float64(c.Int("warn-percent")) / 100 }},
-		{app.DurationFlag("cancel-grace", 0, "how long a handler may go on after its task is cancelled"), func(c *cli.Context, d *queue.Defaults) { d.CancelGrace = app.DurationOf(c, "cancel-grace") }},
-		{app.DurationFlag("timeout-grace", 0, "how long before its time is up the context of a handler ends"), func(c *cli.Context, d *queue.Defaults) { d.TimeoutGrace = app.DurationOf(c, "timeout-grace") }},
-		{app.NumberFlag("retries", 0, 0, 1<<30, "how many failed attempts are repeated"), func(c *cli.Context, d *queue.Defaults) { d.MaxRetries = c.Int("retries") }},
-		{app.DurationFlag("backoff", 0, "time from a failed attempt to the next one"), func(c *cli.Context, d *queue.Defaults) { setBackoff(c, d) }},
-		{app.DurationFlag("backoff-max", 0, "the longest back-off, with --growth exponential"), func(c *cli.Context, d *queue.Defaults) { d.Backoff.Max = app.DurationOf(c, "backoff-max") }},
-		{app.ChoiceFlag("growth", "", "whether each retry doubles the back-off: constant or exponential (default: constant)", "constant", "exponential"), func(c *cli.Context, d *queue.Defaults) { d.Backoff.Exponential = c.String("growth") == "exponential" }},
-		{app.NumberFlag("jitter", 0, 0, 100, "how many percent may be taken off a back-off at random"), func(c *cli.Context, d *queue.Defaults) { d.Backoff.Jitter = float64(c.Int("jitter")) / 100 }},
-		{&cli.StringFlag{Name: "retry-expression", Usage: "the expression that decides whether a failed attempt is repeated"}, func(c *cli.Context, d *queue.Defaults) { setExpression(c, d) }},
-		{app.DurationFlag("retention", 0, "how long the record is kept after the end"), func(c *cli.Context, d *queue.Defaults) { d.Retention = app.DurationOf(c, "retention") }},
-		hookSetting("success", "completes", func(h *queue.Hooks) *queue.Hook { return &h.OnSuccess }),
-		hookSetting("failure", "fails", func(h *queue.Hooks) *queue.Hook { return &h.OnFailure }),
-		hookSetting("timeout", "times out (without it, as --hook-failure says)", func(h *queue.Hooks) *queue.Hook { return &h.OnTimeout }),
-		hookSetting("cancel", "is cancelled", func(h *queue.Hooks) *queue.Hook { return &h.OnCancel }),
+// settings are the defaults of a kind. Of a back-off, --backoff is its delay here, and --growth whether it doubles.
+func settings() (all []setting) {
+	for i := range field.All {
+		f := &field.All[i]
+		if f.By != field.Kind {
+			continue
+		}
+		name := cmp.Or(map[string]string{"backoff_ms": "backoff", "backoff": "growth"}[f.Name], f.FlagName())
+		all = append(all, setting{app.FieldFlag(f, name), func(c *cli.Context, d *queue.Defaults) { app.SetField(c, f, name, d) }})
 	}
-}
-
-// hookSetting is the task that follows an event. A kind can contain a colon, so a space is before its queue, as in the stored field.
-func hookSetting(event, when string, of func(*queue.Hooks) *queue.Hook) setting {
-	name := "hook-" + event
-	return setting{&cli.StringFlag{Name: name, Usage: `the kind of the task that is enqueued when a task ` + when + `; "KIND QUEUE" if its queue is not default`},
-		func(c *cli.Context, d *queue.Defaults) {
-			h := of(&d.Hooks)
-			h.Kind, h.Queue, _ = strings.Cut(c.String(name), " ")
-		}}
+	return append(all, setting{app.ChoiceFlag("preset", "", "set the attempt timeout that is recommended for such tasks", presetNames()...), setPreset})
 }
 
 func presetNames() (all []string) {
@@ -72,20 +48,6 @@ func setPreset(c *cli.Context, d *queue.Defaults) {
 		if p.Name == c.String("preset") {
 			d.AttemptTimeout = p.Most
 		}
-	}
-}
-
-// setBackoff sets the delay; without it there is no back-off at all.
-func setBackoff(c *cli.Context, d *queue.Defaults) {
-	if d.Backoff.Delay = app.DurationOf(c, "backoff"); d.Backoff.Delay == 0 {
-		d.Backoff = queue.Backoff{}
-	}
-}
-
-// setExpression sets the expression, which also decides about timeouts.
-func setExpression(c *cli.Context, d *queue.Defaults) {
-	if d.Retry = c.String("retry-expression"); d.Retry != "" && !c.IsSet("on-timeout") {
-		d.OnTimeout = ""
 	}
 }
 
@@ -129,10 +91,16 @@ func setKind(c *cli.Context, q *queue.Queue, kind string, all []setting) error {
 	if !c.Bool("clear") {
 		d = defaultsOf(kinds[kind])
 	}
+	if c.IsSet("backoff") && app.DurationOf(c, "backoff") == 0 {
+		d.Backoff = queue.Backoff{} // without a delay there is no back-off at all
+	}
 	for _, s := range all {
 		if s.isSet(c) {
 			s.set(c, &d)
 		}
+	}
+	if c.String("retry-expression") != "" && !c.IsSet("on-timeout") {
+		d.OnTimeout = "" // the expression decides about timeouts too
 	}
 	if err := q.DefineKind(c.Context, kind, d); err != nil {
 		return err
@@ -152,25 +120,9 @@ func setKind(c *cli.Context, q *queue.Queue, kind string, all []setting) error {
 }
 
 // defaultsOf reads what DefineKind has stored.
-func defaultsOf(fields map[string]string) queue.Defaults {
-	number := func(name string) int {
-		n, _ := strconv.Atoi(fields[name])
-		return n
-	}
-	span := func(name string) time.Duration {
-		if fields[name] == "none" {
-			return queue.None
-		}
-		return time.Duration(number(name)) * time.Millisecond
-	}
-	d := queue.Defaults{Timeout: span("timeout_ms"), QueueTimeout: span("queue_timeout_ms"), AttemptTimeout: span("attempt_timeout_ms"),
-		OnTimeout: queue.OnTimeout(fields["on_timeout"]), OnDeadline: queue.OnDeadline(fields["on_deadline"]),
-		WarnAt: float64(number("warn_percent")) / 100, CancelGrace: span("cancel_grace_ms"), TimeoutGrace: span("timeout_grace_ms"),
-		MaxRetries: number("max_retries"), Retry: fields["retry_expression"], Retention: span("retention_ms"),
-		Backoff: queue.Backoff{Delay: span("backoff_ms"), Exponential: fields["backoff"] == "exponential", Max: span("backoff_max_ms"), Jitter: float64(number("jitter")) / 100},
-		Hooks:   queue.ReadHooks(fields)}
-	if d.Retry != "" {
-		d.OnTimeout = "" // it is what the expression says of a timeout
+func defaultsOf(stored map[string]string) (d queue.Defaults) {
+	if field.Defaults(&d, stored); d.Retry != "" {
+		d.OnTimeout = "" // the result of the expression for a timeout
 	}
 	return d
 }

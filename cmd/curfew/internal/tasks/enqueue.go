@@ -3,12 +3,13 @@ package tasks
 import (
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -40,29 +41,13 @@ func Enqueue() *cli.Command {
 		Usage:       "store a task, or the tasks of a file, and print the id of each",
 		ArgsUsage:   "KIND [JSON|-|@FILE]",
 		Description: enqueueHelp,
-		Flags: append(app.NamespaceFlags(),
-			&cli.StringFlag{Name: "queue", Value: "default", Usage: "the queue"},
-			app.DurationFlag("timeout", 0, "the task ends this long from now at the latest, such as 30s"),
-			&cli.StringFlag{Name: "deadline", Usage: "the task ends at this instant at the latest, such as 2026-11-22T10:00:00Z"},
-			app.DurationFlag("delay", 0, "the task starts this long from now at the earliest"),
-			&cli.StringFlag{Name: "at", Usage: "the task starts at this instant at the earliest"},
-			app.DurationFlag("attempt-timeout", 0, "how long one attempt can take"),
-			app.DurationFlag("queue-timeout", 0, "how long the task can be in line"),
-			app.NumberFlag("retries", 0, 0, math.MaxInt32, "how often a failed attempt is retried (default: that of the kind)"),
-			app.ChoiceFlag("backoff", "", "how the time between attempts grows: constant or exponential", "constant", "exponential"),
-			app.DurationFlag("backoff-delay", 0, "the time before the first retry"),
-			app.DurationFlag("backoff-max", 0, "the longest time between attempts (default: 1d)"),
-			app.NumberFlag("jitter", 0, 0, 100, "up to so many percent of that time are left out at random"),
-			app.NumberFlag("priority", 0, 0, 3, "0 to 3; 3 is claimed first"),
-			&cli.StringFlag{Name: "idempotency-key", Usage: "the task is stored once for this key"},
+		Flags: slices.Concat(app.NamespaceFlags(), fieldFlags(), []cli.Flag{
 			&cli.StringSliceFlag{Name: "header", Usage: "a header of the task, NAME=VALUE; can be given again"},
-			&cli.StringFlag{Name: "id", Usage: "the id of the task: the partition, a dash, letters and digits"},
-			app.DurationFlag("retention", 0, "how long the record is kept after the end, at least 1m"),
 			&cli.BoolFlag{Name: "promise", Usage: "no worker runs the task: curfew resolve ends it"},
 			&cli.BoolFlag{Name: "wait", Usage: "wait for the end of the task, and print its result"},
 			&cli.StringFlag{Name: "batch", Usage: "enqueue the tasks of this file, a JSON object in each line; - for stdin"},
 			&cli.BoolFlag{Name: "skip-bad", Usage: "with --batch: report bad lines, and enqueue the others"},
-			app.RawFlag(), IDFlag()),
+			app.RawFlag(), IDFlag()}),
 		Action: func(c *cli.Context) error {
 			if c.IsSet("batch") {
 				return enqueueBatch(c)
@@ -85,6 +70,29 @@ func Enqueue() *cli.Command {
 	}
 }
 
+// withFlag are the fields that have a flag. The others can be given by --batch.
+var withFlag = strings.Fields(`id queue priority timeout deadline_at delay available_at queue_timeout attempt_timeout
+	max_retries backoff backoff_delay backoff_max jitter retention idempotency_key`)
+
+func fieldFlags() (flags []cli.Flag) {
+	for _, name := range withFlag {
+		f, _ := field.ByName(name)
+		flag := app.FieldFlag(f, f.FlagName())
+		switch flag := flag.(type) {
+		case *cli.StringFlag:
+			if name == "queue" {
+				flag.Value = "default"
+			}
+		case *cli.IntFlag:
+			if name == "max_retries" {
+				flag.DefaultText = "that of the kind"
+			}
+		}
+		flags = append(flags, flag)
+	}
+	return flags
+}
+
 // IDFlag returns the flag for the format of what was enqueued.
 func IDFlag() cli.Flag {
 	f := app.ChoiceFlag("output", "id", "id, json: one value, or jsonl: a line of JSON for each task", "id", "json", "jsonl")
@@ -94,32 +102,25 @@ func IDFlag() cli.Flag {
 
 // taskOf returns the task of the flags and arguments. It makes all checks that need no call to Redis.
 func taskOf(c *cli.Context, words []string) (task queue.Task, err error) {
-	task = queue.Task{Kind: words[0], Queue: c.String("queue"), ID: c.String("id"), Priority: c.Int("priority"), IdempotencyKey: c.String("idempotency-key"),
-		Timeout: app.DurationOf(c, "timeout"), Delay: app.DurationOf(c, "delay"), AttemptTimeout: app.DurationOf(c, "attempt-timeout"),
-		QueueTimeout: app.DurationOf(c, "queue-timeout"), Retention: app.DurationOf(c, "retention"), Promise: c.Bool("promise"),
-		Backoff: queue.Backoff{Delay: app.DurationOf(c, "backoff-delay"), Exponential: c.String("backoff") == "exponential",
-			Max: app.DurationOf(c, "backoff-max"), Jitter: float64(c.Int("jitter")) / 100}}
-	for _, name := range []string{"timeout", "attempt-timeout", "queue-timeout", "backoff-delay", "retention"} {
-		if c.IsSet(name) && app.DurationOf(c, name) == 0 {
-			return task, app.UsageOf(c, "--%s must not be 0: leave it out", name)
+	task = queue.Task{Kind: words[0], Promise: c.Bool("promise")}
+	for _, name := range withFlag {
+		f, _ := field.ByName(name)
+		flag := f.FlagName()
+		if err := app.SetField(c, f, flag, &task); err != nil {
+			return task, err
 		}
-	}
-	for _, name := range []string{"queue", "id", "idempotency-key"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return task, app.UsageOf(c, "--%s must not be empty: leave it out", name)
+		switch empty := c.IsSet(flag) && f.In(&task).IsZero(); {
+		case empty && f.Type == field.Text:
+			return task, app.UsageOf(c, "--%s must not be empty: leave it out", flag)
+		case empty && f.Type == field.Span && name != "delay" && name != "backoff_max":
+			return task, app.UsageOf(c, "--%s must not be 0: leave it out", flag)
 		}
 	}
 	if task.Backoff.Delay == 0 && (c.IsSet("backoff") || c.IsSet("backoff-max") || c.IsSet("jitter")) {
 		return task, app.UsageOf(c, "a back-off needs --backoff-delay, the time before the first retry")
 	}
-	if task.MaxRetries = c.Int("retries"); c.IsSet("retries") && task.MaxRetries == 0 {
+	if c.IsSet("retries") && task.MaxRetries == 0 {
 		task.MaxRetries = queue.NoRetries
-	}
-	if task.Deadline, err = app.Instant(c, "deadline"); err != nil {
-		return task, err
-	}
-	if task.StartAt, err = app.Instant(c, "at"); err != nil {
-		return task, err
 	}
 	for _, header := range c.StringSlice("header") {
 		name, value, both := strings.Cut(header, "=")
