@@ -67,7 +67,7 @@ func Example() {
 			two := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch"})
 			page, err := agentwait.SelectOK(a, one, two)
 			if err != nil {
-				return Answer{}, err // agentwait.ErrSuspended too
+				return Answer{}, err // also agentwait.ErrSuspended: the agent waits, and runs again later
 			}
 			return Answer{page.Value.Text}, nil
 		})
