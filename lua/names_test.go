@@ -22,8 +22,7 @@ var given = []string{
 // mayRemember are the files that may change something outside of a function after loading,
 // and why. A library serves all namespaces of a server, for as long as the server runs.
 var mayRemember = map[string]string{
-	"store/keys":    "a bounded cache: names of keys depend only on the name of the root, and never change",
-	"named/options": "a bounded cache: the meaning of a text depends only on the text, and never changes",
+	"store/keys": "a bounded cache: names of keys depend only on the name of the root, and never change",
 }
 
 // inspected is a file of this package, and what inspect found in it.

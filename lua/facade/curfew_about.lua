@@ -23,12 +23,12 @@ local function about(keys, argv)
     return words
   end
   local root, namespace = root_of(keys)
-  local known, roots = redis.call("HMGET", root, "partitions", "events", "version"), {}
-  for n = 1, tonumber(known[1] or 0) do
+  local settings, roots = redis.call("HMGET", root, "partitions", "events", "version"), {}
+  for n = 1, tonumber(settings[1] or 0) do
     roots[n] = namespace .. ":{" .. n - 1 .. "}"
   end
-  for _, word in ipairs({"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", known[1] or "0",
-    "roots", roots, "events", known[2] or "", "version", known[3] or "", "now", string.format("%d", now(root))}) do
+  for _, word in ipairs({"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", settings[1] or "0",
+    "roots", roots, "events", settings[2] or "", "version", settings[3] or "", "now", string.format("%d", now(root))}) do
     words[#words + 1] = word
   end
   return words

@@ -15,18 +15,18 @@
 -- @use call/cancel
 -- @use named/options: call_of, first, id_of, options, reject, root_of
 -- @use named/reply: plain, reply, settled
-local known = {reason = true, owner = true, call = true}
+local parameters = {reason = true, owner = true, call = true}
 
 local function cancel_named(keys, argv)
   local root = root_of(keys)
   local id = id_of(first(argv, "the id"), root)
-  local given = options.read(argv, 2, known)
-  local reason = given.reason or ""
+  local args = options.read(argv, 2, parameters)
+  local reason = args.reason or ""
   if #reason > 8192 then
     reject("INVALID", "reason has " .. #reason .. " bytes, and may have 8192")
   end
-  local owner = given.owner and id_of(given.owner, root) or ""
-  local answer = plain(cancel(keys, {call_of(given, root, argv), reason, owner, id}))[1]
+  local owner = args.owner and id_of(args.owner, root) or ""
+  local answer = plain(cancel(keys, {call_of(args, root, argv), reason, owner, id}))[1]
   if answer[1] == "FOREIGN" then
     reject("OWNER", id .. " is not a child of " .. owner)
   elseif answer[1] == "CANCELLING" then

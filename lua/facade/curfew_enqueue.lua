@@ -15,7 +15,7 @@ local function enqueue(keys, argv)
   if not argv[1] then
     reject("INVALID", "there is no kind: give it first, then names and values")
   end
-  local task = {kind = argv[1], given = options.read(argv, 2, read_task.known), what = ""}
+  local task = {kind = argv[1], args = options.read(argv, 2, read_task.parameters), prefix = ""}
   return store_tasks(root, {task})[1][1]
 end
 

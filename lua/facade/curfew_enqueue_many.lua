@@ -12,22 +12,22 @@
 -- @use named/options: options, reject, root_of
 -- @use named/reply
 -- @use named/task: read_task, store_tasks
-local raw = {payload = true, headers = true}
+local raw = {payload = true, headers = true} -- values that are stored as they were written
 
-local function read(objects)
+local function tasks_of(objects)
   local tasks = {}
   for n, object in ipairs(objects) do
-    local what, given = "task " .. n .. ": ", {}
+    local prefix, args = "task " .. n .. ": ", {}
     for name, value in pairs(object) do
       if name ~= "kind" then
-        options.check(name, given, read_task.known, what)
-        given[name] = value or name == "payload" and "null" or nil
+        options.check(name, args, read_task.parameters, prefix)
+        args[name] = value or name == "payload" and "null" or nil
       end
     end
     if not object.kind then
-      reject("INVALID", what .. "there is no kind")
+      reject("INVALID", prefix .. "there is no kind")
     end
-    tasks[n] = {kind = object.kind, given = given, what = what}
+    tasks[n] = {kind = object.kind, args = args, prefix = prefix}
   end
   return tasks
 end
@@ -37,21 +37,17 @@ local function enqueue_many(keys, argv)
   if #argv ~= 1 or #argv[1] > 1048576 then
     reject("INVALID", "give one JSON array of tasks, of up to 1 MiB")
   end
-  local objects = read_json(argv[1], raw)
-  if #objects > 500 then
-    reject("INVALID", "there are " .. #objects .. " tasks, and a call takes up to 500")
-  end
-  local answers = {}
-  for n, receipt in ipairs(store_tasks(root, read(objects))) do
+  local tasks, receipts = tasks_of(read_json(argv[1], raw, 500)), {}
+  for n, receipt in ipairs(store_tasks(root, tasks)) do
     local words = {"id", receipt[1]}
     if receipt[2] ~= "" then
       words[3], words[4] = "deadline_at", receipt[2]
     end
     words[#words + 1] = "new"
     words[#words + 1] = receipt[3]
-    answers[n] = words
+    receipts[n] = words
   end
-  return answers
+  return receipts
 end
 
 local function curfew_enqueue_many(keys, argv)

@@ -20,12 +20,40 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/fetch
--- @use named/options: count_of, options, root_of, span_of, worker_of
--- @use named/queues_of
+-- @use check/values: names, whole
+-- @use named/options: clip, count_of, options, reject, root_of, span_of, worker_of
 -- @use named/reply: plain, reply
 -- @use store/keys
 -- @use store/record: parse
-local known = {slots = true, queues = true, lease = true, lease_ms = true, seq = true}
+local parameters = {slots = true, queues = true, lease = true, lease_ms = true, seq = true}
+
+-- queues_of reads the queues that a worker serves. A quota is how many tasks of a queue are claimed before any of the next queue; without
+-- one it is the number of slots.
+--
+-- Returns queue, quota, …
+local function queues_of(text, slots)
+  local words = {}
+  if #text > 65536 then
+    reject("INVALID", "queues has " .. #text .. " bytes, and may have 65536")
+  end
+  for word in string.gmatch(text, "[^%s,]+") do
+    local queue, quota = string.match(word, "^([^=]*)=?(.*)$")
+    local _, fault = names.queue(queue)
+    if fault then
+      reject("INVALID", 'the queue "' .. clip(queue) .. '" ' .. fault)
+    elseif quota ~= "" and not whole(quota) then
+      reject("INVALID", 'the quota "' .. clip(quota) .. '" of ' .. queue .. " must be a whole number")
+    end
+    words[#words + 1] = queue
+    words[#words + 1] = quota ~= "" and quota or slots
+  end
+  if #words > 2000 then
+    reject("INVALID", "queues has " .. #words / 2 .. " names, and may have 1000")
+  elseif not words[1] then
+    reject("INVALID", "queues has no name: give names with commas or spaces between them")
+  end
+  return words
+end
 
 local function add(words, name, value)
   if value and value ~= "-" and value ~= "" then
@@ -34,40 +62,39 @@ local function add(words, name, value)
   end
 end
 
--- claim_of gives the five values of a claim their names (task/claim.lua).
+-- claim_of names the five values of a claim (task/claim.lua).
 local function claim_of(id, epoch, state, spec, payload)
   local task = parse(id, spec, nil)
-  local ends, retries = string.match(state, "^(%S+) (%S+)")
+  local attempt_end, retries = string.match(state, "^(%S+) (%S+)")
   local words = {"id", id, "epoch", epoch, "kind", task.kind, "queue", task.queue, "attempt", string.format("%d", (tonumber(retries) or 0) + 1),
     "created_at", task.created_at, "payload", task.payload_bytes and payload or string.sub(spec, task.payload_from)}
   add(words, "deadline_at", task["until"] or task.deadline_at)
-  add(words, "attempt_ends_at", ends)
+  add(words, "attempt_ends_at", attempt_end)
   add(words, "max_retries", task.max_retries)
   add(words, "headers", task.headers)
   return words
 end
 
-local function fetch_named(given_keys, argv)
-  local root, worker = root_of(given_keys), worker_of(argv, "worker")
-  local given = options.read(argv, 2, known)
-  local slots = count_of(given, "slots", "1", 0, 500)
-  local queues = queues_of(given.queues or "default", slots)
-  local lease = span_of(given, "lease", "30000", 1, 86400000)
+local function fetch_named(roots, argv)
+  local root, worker = root_of(roots), worker_of(argv, "worker")
+  local args = options.read(argv, 2, parameters)
+  local slots = count_of(args, "slots", "1", 0, 500)
+  local queues = queues_of(args.queues or "default", slots)
+  local lease = span_of(args, "lease", "30000", 1, 86400000)
   local key = keys.of(root)
-  local seq = count_of(given, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
-  local told = plain(fetch(given_keys, {worker, seq, slots, lease, unpack(queues)}))
-  local claims, wake, given_to = {}, {}, told[2]
-  for i = 2, #given_to, 5 do
-    claims[#claims + 1] = claim_of(unpack(given_to, i, i + 4))
+  local seq = count_of(args, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
+  local instant, fetched = unpack(plain(fetch(roots, {worker, seq, slots, lease, unpack(queues)})))
+  local claims, wake, wait_ms = {}, {}, fetched[1] -- -1: the worker must stop; -2: a repeat (queue/queue.lua)
+  for i = 2, #fetched, 5 do
+    claims[#claims + 1] = claim_of(unpack(fetched, i, i + 4))
   end
   for i = 1, #queues, 2 do
     wake[#wake + 1] = key.wake .. queues[i]
   end
-  local look = given_to[1]
-  return {"now", string.format("%d", told[1]), "seq", seq, "claims", claims, "wake", wake,
-    "wait_ms", string.format("%d", look == -2 and 1000 or math.max(look, 0)), "stop", look == -1 and "1" or "0"}
+  return {"now", string.format("%d", instant), "seq", seq, "claims", claims, "wake", wake,
+    "wait_ms", string.format("%d", wait_ms == -2 and 1000 or math.max(wait_ms, 0)), "stop", wait_ms == -1 and "1" or "0"}
 end
 
-local function curfew_fetch(given, argv)
-  return reply(fetch_named, given, argv)
+local function curfew_fetch(roots, argv)
+  return reply(fetch_named, roots, argv)
 end

@@ -14,15 +14,15 @@ local function get(keys, argv)
   local root = root_of(keys)
   local id = id_of(first(argv, "the id"), root)
   options.read(argv, 2, {})
-  local told = read(keys, {id})[2]
-  if not told[1] then
+  local record = read(keys, {id})[2]
+  if not record[1] then
     reject("MISSING", "there is no task " .. id)
   end
   local words = {"id", id}
-  for i = 3, #told do
-    words[i] = told[i]
+  for i = 3, #record do
+    words[i] = record[i]
   end
-  for _, word in ipairs({"payload", told[2], "overdue", tostring(told[1])}) do
+  for _, word in ipairs({"payload", record[2], "overdue", tostring(record[1])}) do
     words[#words + 1] = word
   end
   return words

@@ -19,16 +19,16 @@
 -- @use check/values: whole
 -- @use named/options: clip, count_of, id_of, options, reject, root_of, span_of, worker_of
 -- @use named/reply: plain, reply
-local known = {claims = true, lease = true, lease_ms = true, known = true, progress = true}
+local parameters = {claims = true, lease = true, lease_ms = true, known = true, progress = true}
 
 local function heartbeat_named(keys, argv)
   local root, worker = root_of(keys), worker_of(argv, "worker")
-  local given = options.read(argv, 2, known)
-  local words = {worker, span_of(given, "lease", "30000", 0, 86400000), count_of(given, "known", "0", 0)}
-  if #(given.claims or "") > 655360 then
-    reject("INVALID", "claims has " .. #given.claims .. " bytes, and may have 655360")
+  local args = options.read(argv, 2, parameters)
+  local words = {worker, span_of(args, "lease", "30000", 0, 86400000), count_of(args, "known", "0", 0)}
+  if #(args.claims or "") > 655360 then
+    reject("INVALID", "claims has " .. #args.claims .. " bytes, and may have 655360")
   end
-  for word in string.gmatch(given.claims or "", "[^%s,]+") do
+  for word in string.gmatch(args.claims or "", "[^%s,]+") do
     local id, epoch = string.match(word, "^([^=]*)=(%d+)$")
     if not whole(epoch) then
       reject("INVALID", 'the claim "' .. clip(word) .. '" must be an id, = and its epoch, such as 0-01J9ZK3Q8X4M2C7W5T=1')
@@ -39,21 +39,21 @@ local function heartbeat_named(keys, argv)
   end
   if #words > 3003 then
     reject("INVALID", "there are " .. (#words - 3) / 3 .. " claims, and a call takes up to 1000")
-  elseif given.progress and #words ~= 6 then
+  elseif args.progress and #words ~= 6 then
     reject("INVALID", "progress needs one claim: name one")
   end
-  words[6] = given.progress or words[6]
-  local told = plain(heartbeat(keys, words))
+  words[6] = args.progress or words[6]
+  local answer = plain(heartbeat(keys, words))
   local stops, stop = {}, "0"
-  for i = 3, #told do
-    local id, epoch, reason = unpack(told[i])
+  for i = 3, #answer do
+    local id, epoch, reason = unpack(answer[i])
     if id == "-" then
       stop = "1"
     else
       stops[#stops + 1] = {"id", id, "epoch", epoch, "reason", reason}
     end
   end
-  return {"now", string.format("%d", told[1]), "left", string.format("%d", told[2]), "stops", stops, "stop", stop}
+  return {"now", string.format("%d", answer[1]), "left", string.format("%d", answer[2]), "stops", stops, "stop", stop}
 end
 
 local function curfew_heartbeat(keys, argv)

@@ -15,14 +15,14 @@
 -- @use named/reply
 -- @use store/tx: supported
 -- @use store/versions
-local known = {partitions = true, events = true, event_mib = true, figures = true}
+local parameters = {partitions = true, events = true, event_mib = true, figures = true}
 
 local function open_partition(keys, argv)
   local root, namespace = root_of(keys)
-  local given = options.read(argv, 1, known)
-  local partitions = count_of(given, "partitions", "0", given.partitions and 1 or 0, 999)
-  local answer = open(keys, {string.format("%d", versions.newest), partitions, given.events or "terminal", count_of(given, "event_mib", "0", 0, 65536), given.figures or "on", "produce"})
-  local word, value, why = answer[1], answer[2], answer[3]
+  local args = options.read(argv, 1, parameters)
+  local partitions = count_of(args, "partitions", "0", args.partitions and 1 or 0, 999)
+  local answer = open(keys, {string.format("%d", versions.newest), partitions, args.events or "terminal", count_of(args, "event_mib", "0", 0, 65536), args.figures or "on", "produce"})
+  local word, value, instant = answer[1], answer[2], answer[3]
   if word == "VERSION" then
     supported(root, value)
   elseif word == "PARTITIONS" then
@@ -30,9 +30,9 @@ local function open_partition(keys, argv)
   elseif word == "RIGHTS" then
     reject("NAMESPACE", "the Redis user lacks rights: ACL SETUSER " .. table.concat(answer, " ", 2))
   elseif word == "INVALID" then
-    reject("INVALID", value .. " " .. why)
+    reject("INVALID", value .. " " .. answer[3])
   end
-  return {"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", tostring(value), "now", string.format("%d", why),
+  return {"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", tostring(value), "now", string.format("%d", instant),
     "events", answer[4], "event_mib", answer[5], "figures", answer[6]}
 end
 

@@ -14,17 +14,17 @@
 -- @use call/resolve
 -- @use named/options: call_of, first, id_of, options, reject, root_of
 -- @use named/reply: plain, reply, settled
-local known = {result = true, error = true, call = true}
+local parameters = {result = true, error = true, call = true}
 
 local function resolve_named(keys, argv)
   local root = root_of(keys)
   local id = id_of(first(argv, "the id"), root)
-  local given = options.read(argv, 2, known)
-  if (given.result == nil) == (given.error == nil) then
+  local args = options.read(argv, 2, parameters)
+  if (args.result == nil) == (args.error == nil) then
     reject("INVALID", "give result or error, one of them")
   end
-  local verb = given.result and "complete" or "fail"
-  return settled(id, plain(resolve(keys, {call_of(given, root, argv), verb, id, given.result or given.error}))[1])
+  local verb = args.result and "complete" or "fail"
+  return settled(id, plain(resolve(keys, {call_of(args, root, argv), verb, id, args.result or args.error}))[1])
 end
 
 local function curfew_resolve(keys, argv)

@@ -16,14 +16,13 @@
 -- @use named/options: first, id_of, options, reject, root_of
 -- @use named/reply: plain, reply
 -- @use store/keys
-local wanted = {completed_at = true, result = true, error = true, reason = true, code = true, timeout_type = true}
+local outcome = {completed_at = true, result = true, error = true, reason = true, code = true, timeout_type = true}
 
-local function result(given, argv)
-  local root = root_of(given)
+local function result(roots, argv)
+  local root = root_of(roots)
   local id = id_of(first(argv, "the id"), root)
   options.read(argv, 2, {})
-  local seen = plain(watch(given, {id}))[2]
-  local status, instant = seen[1], seen[2]
+  local status, instant = unpack(plain(watch(roots, {id}))[2])
   if status == "" then
     reject("MISSING", "there is no task " .. id)
   elseif status == "BROKEN" then
@@ -37,16 +36,16 @@ local function result(given, argv)
     end
     return words
   end
-  local told = read(given, {id})[2]
-  for i = 3, #told, 2 do
-    if wanted[told[i]] then
-      words[#words + 1] = told[i]
-      words[#words + 1] = told[i + 1]
+  local record = read(roots, {id})[2]
+  for i = 3, #record, 2 do -- the first two are no names and values
+    if outcome[record[i]] then
+      words[#words + 1] = record[i]
+      words[#words + 1] = record[i + 1]
     end
   end
   return words
 end
 
-local function curfew_result(given, argv)
-  return reply(result, given, argv)
+local function curfew_result(roots, argv)
+  return reply(result, roots, argv)
 end

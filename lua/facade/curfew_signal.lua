@@ -14,7 +14,7 @@
 -- @use call/signal
 -- @use named/options: call_of, first, id_of, options, reject, root_of
 -- @use named/reply: plain, reply, settled
-local known = {payload = true, call = true}
+local parameters = {payload = true, call = true}
 
 local function signal_named(keys, argv)
   local root = root_of(keys)
@@ -22,8 +22,8 @@ local function signal_named(keys, argv)
   if not argv[2] then
     reject("INVALID", "give the name of the signal behind the id of the agent")
   end
-  local given = options.read(argv, 3, known)
-  local answer = plain(signal(keys, {call_of(given, root, argv), agent, argv[2], given.payload or ""}))
+  local args = options.read(argv, 3, parameters)
+  local answer = plain(signal(keys, {call_of(args, root, argv), agent, argv[2], args.payload or ""}))
   return settled(agent .. ".s-" .. argv[2], answer[1] == "OK" and {"OK", "COMPLETED"} or answer)
 end
 

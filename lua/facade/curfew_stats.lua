@@ -13,19 +13,19 @@
 local function stats(keys, argv)
   root_of(keys)
   local page = count_of(options.read(argv, 1, {page = true}), "page", "0", 0)
-  local told = read_queues(keys, {page})
-  local words, queues = {"now", string.format("%d", told[1])}, {}
-  for _, word in ipairs(told[2]) do
+  local answer = read_queues(keys, {page})
+  local words, queues = {"now", string.format("%d", answer[1])}, {}
+  for _, word in ipairs(answer[2]) do
     words[#words + 1] = tostring(word)
   end
-  for n = 4, #told do
+  for n = 4, #answer do -- each begins with the name of a queue
     local row = {"queue"}
-    for i, word in ipairs(told[n]) do
+    for i, word in ipairs(answer[n]) do
       row[i + 1] = tostring(word)
     end
     queues[n - 3] = row
   end
-  for _, word in ipairs({"next", told[3], "queues", queues}) do
+  for _, word in ipairs({"next", answer[3], "queues", queues}) do
     words[#words + 1] = word
   end
   return words

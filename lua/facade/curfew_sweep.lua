@@ -14,15 +14,15 @@
 -- @use call/sweep
 -- @use named/options: count_of, options, root_of, span_of, worker_of
 -- @use named/reply: plain, reply
-local known = {batch = true, fallback = true, fallback_ms = true}
+local parameters = {batch = true, fallback = true, fallback_ms = true}
 
 local function sweep_named(keys, argv)
   root_of(keys)
   local reaper = worker_of(argv, "reaper")
-  local given = options.read(argv, 2, known)
-  local told = plain(sweep(keys, {reaper, count_of(given, "batch", "100", 1, 250), span_of(given, "fallback", "500", 1, 3600000)}))
-  local words = {"now", string.format("%d", told[1]), "wait_ms", string.format("%d", told[2]), "turn", string.format("%d", told[3])}
-  for _, word in ipairs(told[4]) do
+  local args = options.read(argv, 2, parameters)
+  local answer = plain(sweep(keys, {reaper, count_of(args, "batch", "100", 1, 250), span_of(args, "fallback", "500", 1, 3600000)}))
+  local words = {"now", string.format("%d", answer[1]), "wait_ms", string.format("%d", answer[2]), "turn", string.format("%d", answer[3])}
+  for _, word in ipairs(answer[4]) do
     words[#words + 1] = tostring(word)
   end
   return words

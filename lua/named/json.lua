@@ -1,4 +1,5 @@
--- JSON as programs in other languages write it.
+-- JSON as programs in other languages write it. cjson decides what is JSON and decodes the strings. The other values are cut out of the
+-- text, because encoding them again would round large numbers and turn [] into {}.
 --
 -- @use named/options: is_utf8, reject, shown
 
@@ -15,134 +16,97 @@ local function numbers_fit(text)
     or string.find(text, "[%[,:%s]%-?0%d"))
 end
 
--- is_json reports whether a text that cjson accepts is JSON for others too. cjson also accepts numbers such as NaN, 0x1F
--- and 01, control characters in strings, and bytes that are not UTF-8.
+-- is_json reports whether parsers of other languages accept a text that cjson accepts. cjson is lenient: it takes numbers such as NaN,
+-- 0x1F and 01, control characters in strings, bytes that are not UTF-8, and anything behind a zero byte.
 local function is_json(text)
   local rest = " " .. text .. " "
   if string.find(rest, "\\", 1, true) then
-    rest = string.gsub(rest, "\\.", "") -- a quotation mark in a string is behind a backslash
+    rest = string.gsub(rest, "\\.", "") -- the quotation marks that are left begin and end strings
   end
   rest = string.gsub(rest, '"[^"\1-\31]*"', "")
-  return not string.find(rest, '"', 1, true) -- a string with a control character has its marks still
+  return not string.find(rest, '"', 1, true) -- a string with a control character keeps its quotation marks
+    and not string.find(text, "\0", 1, true)
     and (not string.find(rest, "%a") or words_fit(rest)) and numbers_fit(rest) and is_utf8(text)
 end
 
--- string_end returns where a string ends.
-local function string_end(text, at)
-  local i = at + 1
-  while true do
-    i = string.find(text, '["\\]', i)
-    if not i or string.byte(text, i) == 34 then
-      return i
-    end
-    i = i + 2
-  end
+local function blank(text)
+  return string.rep("_", #text)
 end
 
--- nested_end returns where an object or an array ends.
-local function nested_end(text, at)
-  local depth, i = 0, at
-  repeat
-    i = string.find(text, '[][{}"]', i)
-    local byte = i and string.byte(text, i)
-    if byte == 34 then
-      i = string_end(text, i)
-    elseif byte then
-      depth = depth + ((byte == 91 or byte == 123) and 1 or -1)
-      if depth == 0 then
-        return i
-      end
-    end
-    i = i and i + 1
-  until not i
-end
-
--- value_end returns where the JSON value ends that begins at a position, or nil if it does not end.
-local function value_end(text, at)
-  local byte = string.byte(text, at)
-  if byte == 34 then
-    return string_end(text, at)
-  elseif byte == 91 or byte == 123 then
-    return nested_end(text, at)
+-- outline returns a text of the same length with _ in place of strings, so that patterns find the brackets and commas of the structure.
+local function outline(text)
+  if string.find(text, "\\", 1, true) then
+    text = string.gsub(text, "\\.", "__")
   end
-  local behind = string.find(text, "[,%]}%s]", at)
-  return behind and behind > at and behind - 1 or nil
+  return (string.gsub(text, '"[^"]*"', blank))
 end
 
 local function fail(at)
   reject("INVALID", 'the tasks must be a JSON array of objects, such as [{"kind":"render"}]; see byte ' .. at)
 end
 
--- part returns a value and the position behind it.
-local function part(text, at)
-  local last = value_end(text, at) or fail(at)
-  return string.sub(text, at, last), last
-end
-
-local function decoded(text)
-  return cjson.decode("[" .. text .. "]")[1]
-end
-
--- value_of returns a value as text. It rejects what is not JSON for others, unless all of the text is JSON (strict).
-local function value_of(text, raw, strict, name)
-  if not strict and not is_json(text) then
-    reject("INVALID", name .. " has what JSON does not have: a number such as NaN or 01, a raw control character, or bytes that are not UTF-8")
-  elseif text == "null" then
-    return false
-  elseif raw then
-    return text
-  elseif string.byte(text) == 34 then
-    return decoded(text)
-  elseif string.find(text, "^[%d-]") then
-    return text
-  end
-  reject("INVALID", name .. " must be a string or a number")
-end
-
--- member reads a name and its value into an object, and returns the position behind them.
-local function member(text, at, object, how, what)
-  local name, last = part(text, at)
-  if string.byte(name) ~= 34 then
-    fail(at)
-  end
-  name = decoded(name)
-  local value
-  value, last = part(text, string.match(text, "^%s*:%s*()", last + 1) or fail(last))
-  if object[name] ~= nil then
-    reject("INVALID", what .. shown(name) .. " is given twice")
-  end
-  object[name] = value_of(value, how.raw[name], how.strict, what .. shown(name))
-  return string.match(text, "^%s*()", last + 1)
-end
-
-local function object_of(text, at, how, what)
-  local object = {}
-  at = string.match(text, "^{%s*()", at) or fail(at)
-  while string.byte(text, at) ~= 125 do
-    at = member(text, at, object, how, what)
-    at = string.match(text, "^,%s*()", at) or at
-  end
-  return object, string.match(text, "^%s*()", at + 1)
-end
-
--- read_json reads a JSON array of objects. It returns each value as text: a string decoded, any other value as its JSON.
--- Decoding and encoding again would change numbers and empty lists.
---
---   raw  the names of values that are returned as JSON even if they are strings
---
--- Returns a list of {name: text, or false for null}
--- cjson has checked the text before, so it is valid JSON here.
-local function read_json(text, raw)
-  local ok, whole = pcall(cjson.decode, text)
-  if not ok and string.find(tostring(whole), "nested") then
+-- decode returns the value of a JSON text, in which cjson has rounded the numbers.
+local function decode(text)
+  local ok, value = pcall(cjson.decode, text)
+  if not ok and string.find(tostring(value), "nested") then
     reject("INVALID", "the tasks are nested too deep: a payload may have 998 levels")
   end
-  local at = ok and type(whole) == "table" and string.match(text, "^%s*%[%s*()")
-    or fail(ok and 1 or string.match(tostring(whole), "at character (%d+)") or 1)
-  local objects, how = {}, {raw = raw, strict = is_json(text)}
-  while string.byte(text, at) ~= 93 do
-    objects[#objects + 1], at = object_of(text, at, how, "task " .. #objects + 1 .. ": ")
-    at = string.match(text, "^,%s*()", at) or at
+  local zero = string.find(text, "\0", 1, true) -- cjson takes it for the end of the text
+  if not ok or type(value) ~= "table" or zero then
+    fail(not ok and string.match(tostring(value), "at character (%d+)") or zero or 1)
+  end
+  return value
+end
+
+-- value_of returns the text of a value: a string decoded, and anything else as it was written.
+--
+--   source  text; raw; strict, whether is_json accepts all of the text, so that its values need no check
+local function value_of(source, text, decoded, name, task)
+  if not source.strict and not is_json(text) then
+    reject("INVALID", task .. shown(name) .. " has what JSON does not have: a number such as NaN or 01, a raw control character, or bytes that are not UTF-8")
+  elseif text == "null" then
+    return false
+  elseif source.raw[name] or type(decoded) == "number" then
+    return text
+  elseif type(decoded) == "string" then
+    return decoded
+  end
+  reject("INVALID", task .. shown(name) .. " must be a string or a number")
+end
+
+-- object_of returns the object whose outline begins at a position.
+local function object_of(source, at, object, decoded, task)
+  local values, members = {}, string.sub(object, 2, -2)
+  if string.find(members, "{", 1, true) or string.find(members, "[", 1, true) then
+    members = string.gsub(string.gsub(members, "%b{}", blank), "%b[]", blank)
+  end
+  for name_from, name_to, from, to in string.gmatch(members, "()_+()%s*:%s*()[^%s,]+()") do
+    local name = cjson.decode("[" .. string.sub(source.text, at + name_from, at + name_to - 1) .. "]")[1]
+    if values[name] ~= nil then
+      reject("INVALID", task .. shown(name) .. " is given twice") -- cjson keeps the last
+    end
+    values[name] = value_of(source, string.sub(source.text, at + from, at + to - 1), decoded[name], name, task)
+  end
+  return values
+end
+
+-- read_json reads a JSON array of objects.
+--
+--   raw   the names of values that are returned as JSON even if they are strings
+--   most  how many objects there may be
+--
+-- Returns a list of {name: text, or false for null}
+local function read_json(text, raw, most)
+  local decoded, structure = decode(text), outline(text)
+  if #decoded > most then
+    reject("INVALID", "there are " .. #decoded .. " tasks, and a call takes up to " .. most)
+  end
+  local objects, source = {}, {text = text, raw = raw, strict = is_json(text)}
+  local at = string.match(structure, "^%s*%[%s*()") or fail(1)
+  while string.byte(structure, at) ~= 93 do -- a closing bracket
+    local object, behind = string.match(structure, "^(%b{})%s*,?%s*()", at)
+    local n = object and #objects + 1 or fail(at)
+    objects[n], at = object_of(source, at, object, decoded[n], "task " .. n .. ": "), behind
   end
   return objects
 end

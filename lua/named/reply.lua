@@ -18,7 +18,7 @@ local function reply(run, keys, argv)
   if ok then
     return answer
   elseif type(answer) == "table" and answer.curfew then
-    return redis.error_reply("CURFEW " .. answer.curfew .. " " .. answer.says)
+    return redis.error_reply("CURFEW " .. answer.curfew .. " " .. answer.sentence)
   end
   local text = reason(answer)
   if refused(answer) and not string.find(text, "^NOPERM ") then

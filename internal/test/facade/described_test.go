@@ -95,9 +95,9 @@ func source(t *testing.T, file string) string {
 }
 
 var (
-	aTable   = regexp.MustCompile(`(?s)known = (\{.*?\})|options\.read\(argv, \d, (\{.*?\})`)
+	aTable   = regexp.MustCompile(`(?s)parameters = (\{.*?\})|options\.read\(argv, \d, (\{.*?\})`)
 	aName    = regexp.MustCompile(`(\w+) = true`)
-	aDefault = regexp.MustCompile(`(?:count|span)_of\(given, "(\w+)", "(\d+)"|given\.(queues|events|figures) or "(\w+)"`)
+	aDefault = regexp.MustCompile(`(?:count|span)_of\(args, "(\w+)", "(\d+)"|args\.(queues|events|figures) or "(\w+)"`)
 )
 
 // The page has each function, each name of an argument and each default, as they are in the Lua, and no others.

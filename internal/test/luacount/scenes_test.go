@@ -1,6 +1,7 @@
 package luacount_test
 
 import (
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -30,8 +31,24 @@ var scenes = []scene{
 	{name: "enqueue", do: func(s *stage, n int, _ []queue.Claim) { s.enqueue(list(n, plain)) }},
 	{name: "enqueue with headers, idempotency key and delay", do: func(s *stage, n int, _ []queue.Claim) { s.enqueue(list(n, laden)) }},
 	{name: "curfew_enqueue", single: true, do: func(s *stage, _ int, _ []queue.Claim) {
-		root := s.q.Root(0)
-		s.must(s.counter.Redis.FCall(s.t.Context(), "curfew_enqueue", []string{root}, "render", "payload", payload, "timeout", "1h").Err())
+		s.call("curfew_enqueue", "render", "payload", payload, "timeout", "1h")
+	}},
+	{name: "curfew_enqueue_many", do: func(s *stage, n int, _ []queue.Claim) {
+		object := `{"kind":"render","payload":{"text":"` + payload + `","pages":[]},"timeout":"1h"}`
+		s.call("curfew_enqueue_many", "["+strings.Repeat(object+",", n-1)+object+"]")
+	}},
+	{name: "curfew_fetch", prepare: enqueued, do: func(s *stage, n int, _ []queue.Claim) {
+		s.call("curfew_fetch", worker, "slots", n, "lease", "1h")
+	}},
+	{name: "curfew_settle", single: true, prepare: claimed, do: func(s *stage, _ int, claims []queue.Claim) {
+		s.call("curfew_settle", worker, claims[0].ID, claims[0].Epoch, "result", "done")
+	}},
+	{name: "curfew_heartbeat", prepare: claimed, do: func(s *stage, _ int, claims []queue.Claim) {
+		held := make([]string, len(claims))
+		for i, c := range claims {
+			held[i] = fmt.Sprintf("%s=%d", c.ID, c.Epoch)
+		}
+		s.call("curfew_heartbeat", worker, "claims", strings.Join(held, " "), "lease", "1h")
 	}},
 	{name: "fetch", prepare: enqueued, do: func(s *stage, n int, _ []queue.Claim) { s.fetch(n, n) }},
 	{name: "fetch of nothing", single: true, do: func(s *stage, _ int, _ []queue.Claim) { s.fetch(50, 0) }},
@@ -163,6 +180,12 @@ func (s *stage) enqueue(tasks []queue.Task) []queue.Claim {
 	}
 	s.want(len(tasks), len(added), err)
 	return added
+}
+
+// call calls a function for programs in other languages.
+func (s *stage) call(function string, args ...any) {
+	s.t.Helper()
+	s.must(s.counter.Redis.FCall(s.t.Context(), function, []string{s.q.Root(0)}, args...).Err())
 }
 
 // ask asks for n tasks.
