@@ -158,16 +158,17 @@ func (s *Server) perform(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	leave, f := s.enter(c.waits())
+	free, f := s.enter(c.waits())
 	if f != nil {
 		return nil, f
 	}
-	defer leave()
+	defer free()
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
-	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet, c.partition())
-	defer done()
+	// With a deadline, the calls of Redis return at once when the context ends.
+	ctx, stop := context.WithTimeoutCause(traced(r), c.longest(), errTooLong)
+	defer stop()
 	ctx, forget := c.whileKnown(ctx)
 	defer forget()
 	c.space = space
@@ -175,7 +176,8 @@ func (s *Server) perform(c *call) (any, error) {
 	if c.q, err = space.queue(ctx); err != nil {
 		return nil, err
 	}
-	space.listen(c.q)
+	ctx, leave := space.watch(ctx, c.partition(), c.route.Method != http.MethodGet)
+	defer leave()
 	c.Context = ctx
 	if c.route.Method != http.MethodGet {
 		c.Context = context.WithValue(ctx, changedKey{}, &c.changed)

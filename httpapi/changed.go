@@ -13,21 +13,23 @@ import (
 // changedKey finds in the context of a request whether one of its calls has changed something.
 type changedKey struct{}
 
-// noteChanges notes the calls of requests that have written to Redis. Those of workers that only renew a lease do not count: they can
-// be made again. A call that writes also shows that Redis does not refuse writes any more.
-func (s *space) noteChanges(q *queue.Queue) {
+// observe notes the calls that succeed, and those of requests that have written to Redis. Calls of workers that only renew a lease do
+// not count as writes: they can be made again. While Redis is a replica, changes end: it may take long until there is another master.
+func (s *space) observe(q *queue.Queue) {
 	library := q.Engine().Library()
-	q.Engine().Observe(engine.Observer{Called: func(ctx context.Context, script string, _ time.Duration, err error) {
-		if err != nil || library.Reads(script) {
-			return
-		}
-		if len(s.shards) == 1 {
-			s.shards[0].ears.refused.forget()
-		}
-		if changed, is := ctx.Value(changedKey{}).(*atomic.Bool); is && script != "fetch" && script != "heartbeat" {
-			changed.Store(true)
-		}
-	}})
+	shard := func(partition int) *shard { return s.shards[min(partition, len(s.shards)-1)] }
+	q.Engine().Observe(engine.Observer{
+		Called: func(ctx context.Context, partition int, script string, _ time.Duration, err error) {
+			if err != nil {
+				return
+			}
+			shard(partition).replied()
+			if changed, is := ctx.Value(changedKey{}).(*atomic.Bool); is && !library.Reads(script) && script != "fetch" && script != "heartbeat" {
+				changed.Store(true)
+			}
+		},
+		ReadOnly: func(partition int) { shard(partition).endSlow(true) },
+	})
 }
 
 // afterChange returns the failure of a request that may have changed something before Redis was away, or before its client was removed:

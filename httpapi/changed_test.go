@@ -27,7 +27,7 @@ func TestAChangeThatWasMadeIsNotDenied(t *testing.T) {
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
 	s := newStageOn(t, harness.Client(t, proxy.Addr), redistest.Namespace(t), Config{})
 	s.want(201, "POST", "tasks", `{"kind":"k"}`)
-	s.q.Engine().Observe(engine.Observer{Called: func(_ context.Context, script string, _ time.Duration, _ error) {
+	s.q.Engine().Observe(engine.Observer{Called: func(_ context.Context, _ int, script string, _ time.Duration, _ error) {
 		if script == "control" {
 			proxy.Say("-LOADING Redis is loading")
 		}

@@ -87,7 +87,7 @@ func (h *hub) read(ctx context.Context, s *Server, q *queue.Queue, run *hubRun) 
 				s.log.Debug("Cannot read events", "namespace", q.Namespace(), "error", err)
 			}
 			select {
-			case <-time.After(between):
+			case <-time.After(slowAfter):
 			case <-ctx.Done():
 			}
 			continue

@@ -100,12 +100,10 @@ func (s *Server) look(ctx context.Context) finding {
 	errs := map[string]error{}
 	for name, space := range s.spaces {
 		looks.Go(func() {
-			for _, state := range space.look(ctx) {
-				if state.err != nil {
-					mu.Lock()
-					errs[name] = state.err
-					mu.Unlock()
-				}
+			if err := space.look(ctx); err != nil {
+				mu.Lock()
+				errs[name] = err
+				mu.Unlock()
 			}
 		})
 	}
@@ -121,6 +119,22 @@ func (s *Server) look(ctx context.Context) finding {
 	}
 	found.bad = strings.Join(bad, "; ")
 	return found
+}
+
+// look makes an empty call to each shard, and returns an error if one does not reply in time.
+func (s *space) look(ctx context.Context) error {
+	ctx, stop := s.server.silence(ctx)
+	defer stop()
+	if _, err := s.queue(ctx); err != nil {
+		return err
+	}
+	errs := make([]error, len(s.shards))
+	var calls sync.WaitGroup
+	for i, shard := range s.shards {
+		calls.Go(func() { errs[i] = shard.reply(ctx) })
+	}
+	calls.Wait()
+	return cmp.Or(errs...)
 }
 
 func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string, missing []string) {

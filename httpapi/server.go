@@ -118,7 +118,8 @@ func New(config Config) (*Server, error) {
 		if err := q.Ready(context.Background()); err != nil {
 			return nil, err
 		}
-		s.spaces[q.Namespace()] = &space{server: s, name: q.Namespace(), opened: q}
+		s.spaces[q.Namespace()] = &space{server: s, name: q.Namespace()}
+		s.spaces[q.Namespace()].serve(q)
 	}
 	for _, name := range config.Namespaces {
 		if s.spaces[name] == nil {

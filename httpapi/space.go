@@ -14,18 +14,22 @@ import (
 type space struct {
 	server *Server
 	name   string
-	pulse  pulse
 	idle   idle  // requests that wait for tasks
 	turns  turns // requests that take tasks
 	hub    hub   // requests that wait for events
 
 	mu     sync.Mutex
 	opened *queue.Queue
+	shards []*shard // of opened
 	open   *opening // under way
 
 	trouble trouble
-	listens sync.Once
-	shards  []*shard // set by listen
+}
+
+// serve serves the namespace with an opened queue.
+func (s *space) serve(q *queue.Queue) {
+	s.opened, s.shards = q, shardsOf(s.server, q)
+	s.observe(q)
 }
 
 // opening is an attempt to open the namespace. Requests share it.
@@ -63,7 +67,9 @@ func (s *space) try(o *opening) {
 	defer stop()
 	o.q, o.err = s.server.config.Open(ctx, s.name)
 	s.mu.Lock()
-	s.opened, s.open = o.q, nil
+	if s.open = nil; o.err == nil {
+		s.serve(o.q)
+	}
 	s.mu.Unlock()
 	if o.err != nil {
 		s.server.log.Debug("Cannot open the namespace", "namespace", s.name, "error", o.err)

@@ -47,7 +47,7 @@ type process struct {
 	offset                shared[*time.Duration] // nil: Redis could not be asked
 }
 
-func (p *process) called(ctx context.Context, script string, took time.Duration, err error) {
+func (p *process) called(ctx context.Context, _ int, script string, took time.Duration, err error) {
 	observe(ctx, p.scripts.WithLabelValues(script), took, "")
 	if err != nil {
 		p.errors.WithLabelValues(script, codeOf(err)).Inc()

@@ -80,7 +80,7 @@ func (e *Engine) observed(ctx context.Context, partition int, script string, arg
 	}
 	start := time.Now()
 	reply, err := e.call(ctx, partition, script, args)
-	called(ctx, *observers, script, start, err)
+	called(ctx, *observers, partition, script, start, err)
 	return reply, err
 }
 
@@ -107,6 +107,9 @@ func (e *Engine) call(ctx context.Context, partition int, script string, args []
 		}
 		if timedOut(err) {
 			patience *= 2
+		}
+		if strings.HasPrefix(said(err), "READONLY") {
+			e.readOnly(partition)
 		}
 		again, err := c.failed(ctx, partition, err)
 		if !again {

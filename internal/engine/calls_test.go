@@ -16,6 +16,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -178,5 +180,31 @@ func TestAPopWhoseContextHasEndedTakesNoLaterElement(t *testing.T) {
 	}
 	if left := rdb.LLen(t.Context(), key).Val(); left != 1 {
 		t.Errorf("an element that came after Pop had returned was taken by its call: %d are left", left)
+	}
+}
+
+// Observers learn of each try that Redis refuses because it is a replica, while the call is repeated. Reads are not refused.
+func TestObserversLearnThatRedisIsAReplica(t *testing.T) {
+	server := redistest.Start(t)
+	q := queuetest.Open(t, server.Client(t), queue.Config{})
+	if err := server.Client(t).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan int, 100)
+	q.Engine().Observe(engine.Observer{ReadOnly: func(partition int) { refused <- partition }})
+	if _, err := q.Get(t.Context(), "0-A"); !errors.Is(err, refusal.ErrNotFound) || len(refused) > 0 {
+		t.Errorf("a read: %v, %d times refused", err, len(refused))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- q.StopWorker(ctx, "w") }()
+	for range 2 {
+		if p := await.Receive(t, refused, "a try is refused"); p != 0 {
+			t.Errorf("partition %d refuses, want 0", p)
+		}
+	}
+	stop()
+	if err := await.Receive(t, ended, "the call ends"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call: %v", err)
 	}
 }

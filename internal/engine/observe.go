@@ -10,7 +10,9 @@ import (
 // goroutine that made the call, so they must be quick.
 type Observer struct {
 	// Called is called after each call that Call made, with its repeats. err is the error that Call returns.
-	Called func(ctx context.Context, script string, took time.Duration, err error)
+	Called func(ctx context.Context, partition int, script string, took time.Duration, err error)
+	// ReadOnly is called after each try of a call that Redis refuses, because it has become a replica.
+	ReadOnly func(partition int)
 	// Swept is called after each sweep of a reaper. full means that more is due than one sweep may do.
 	Swept func(full bool)
 }
@@ -31,11 +33,22 @@ func (e *Engine) Observe(o Observer) {
 }
 
 // called notifies the observers of a call.
-func called(ctx context.Context, observers []Observer, script string, start time.Time, err error) {
+func called(ctx context.Context, observers []Observer, partition int, script string, start time.Time, err error) {
 	took := time.Since(start)
 	for _, o := range observers {
 		if o.Called != nil {
-			o.Called(ctx, script, took, err)
+			o.Called(ctx, partition, script, took, err)
+		}
+	}
+}
+
+// readOnly notifies the observers of a write that a replica has refused.
+func (e *Engine) readOnly(partition int) {
+	if observers := e.observers.Load(); observers != nil {
+		for _, o := range *observers {
+			if o.ReadOnly != nil {
+				o.ReadOnly(partition)
+			}
 		}
 	}
 }

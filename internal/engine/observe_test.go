@@ -22,6 +22,6 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 	b.Run("without", call)
-	q.Engine().Observe(engine.Observer{Called: func(context.Context, string, time.Duration, error) {}})
+	q.Engine().Observe(engine.Observer{Called: func(context.Context, int, string, time.Duration, error) {}})
 	b.Run("with", call)
 }
