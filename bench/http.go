@@ -64,12 +64,12 @@ func HTTP(ctx context.Context, rdb redis.UniversalClient, config HTTPConfig) (Re
 	return r, nil
 }
 
-// do makes a request, and reads the answer. It makes the request again as long as the server says that it changed nothing and that
-// Redis does not answer, as on a busy machine. The time for that counts.
+// do makes a request, and reads the answer. It repeats the request while the server says that Redis does not answer, as on a busy
+// machine, and that nothing was changed. The time for that counts.
 func (w *web) do(ctx context.Context, method, path string, body []byte, into any) error {
 	for {
 		err := w.try(ctx, method, path, body, into)
-		if !errors.Is(err, errLater) {
+		if !errors.Is(err, errUnavailable) {
 			return err
 		}
 		select {
@@ -80,8 +80,9 @@ func (w *web) do(ctx context.Context, method, path string, body []byte, into any
 	}
 }
 
-// errLater is the error of a request that changed nothing and can be made again.
-var errLater = errors.New("again")
+// errUnavailable is the error of a request that changed nothing, because Redis does not answer. A request with another 503, such as one of
+// a wrong setting, has the same answer when it is made again.
+var errUnavailable = errors.New("unavailable")
 
 func (w *web) try(ctx context.Context, method, path string, body []byte, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, w.base+path, bytes.NewReader(body))
@@ -100,10 +101,11 @@ func (w *web) try(ctx context.Context, method, path string, body []byte, into an
 	if err != nil {
 		return err
 	}
-	if answer.StatusCode == http.StatusServiceUnavailable {
-		return fmt.Errorf("%s %s: %s: %s (%w)", method, path, answer.Status, text, errLater)
-	}
 	if answer.StatusCode/100 != 2 {
+		var problem struct{ Error struct{ Word string } }
+		if json.Unmarshal(text, &problem) == nil && answer.StatusCode == http.StatusServiceUnavailable && problem.Error.Word == "unavailable" {
+			return fmt.Errorf("%s %s: %s: %s (%w)", method, path, answer.Status, text, errUnavailable)
+		}
 		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)
 	}
 	if into == nil {
