@@ -130,7 +130,7 @@ func TestAFileOfClientsThatCannotBeRead(t *testing.T) {
 	}
 	look := func() int {
 		file.mu.Lock()
-		file.looked = file.looked.Add(-2 * lookAgain)
+		file.looked = file.looked.Add(-2 * reloadAfter)
 		file.mu.Unlock()
 		return file.get()
 	}
@@ -226,13 +226,13 @@ func TestFewPasswordsAreCheckedAtOnce(t *testing.T) {
 		t.Fatalf("the right password: %d", status)
 	}
 	b.busy <- struct{}{} // a check that takes long
-	answers := make(chan int, 2*placesOfAll)
+	answers := make(chan int, 2*checksWaiting)
 	inLine := func() int { b.mu.Lock(); defer b.mu.Unlock(); return b.inLine }
-	for i := range placesOfAll {
-		address := fmt.Sprintf("10.0.0.%d", i/placesOfAddress)
+	for i := range checksWaiting {
+		address := fmt.Sprintf("10.0.0.%d", i/checksPerAddress)
 		go func() { answers <- guess(address, fmt.Sprint("wrong", i)) }()
 		await.Until(t, "the request stands in line", func() bool { return inLine() == i+1 })
-		if i+1 == placesOfAddress {
+		if i+1 == checksPerAddress {
 			if status := guess(address, "another"); status != 429 {
 				t.Errorf("more passwords of an address: %d", status)
 			}
@@ -245,7 +245,7 @@ func TestFewPasswordsAreCheckedAtOnce(t *testing.T) {
 		t.Errorf("a password that is remembered: %d", status)
 	}
 	<-b.busy
-	for range placesOfAll {
+	for range checksWaiting {
 		if status := await.Receive(t, answers, "an answer"); status != 401 {
 			t.Errorf("a wrong password: %d", status)
 		}

@@ -40,7 +40,7 @@ type call struct {
 }
 
 // client distinguishes clients from each other, for what each can have a share of.
-func (c *call) client() string { return c.server.clientOf(c.request, c.who) }
+func (c *call) client() string { return c.server.clientName(c.request, c.who) }
 
 // path returns a part of the path, such as the id.
 func (c *call) path(name string) string { return c.request.PathValue(name) }
@@ -54,8 +54,8 @@ func (c *call) id() string {
 // hides reports whether the answer must leave out what users have put into tasks.
 func (c *call) hides() bool { return c.server.config.HidePayloads || c.query.flag("hide_payloads") }
 
-// await returns a context that ends when the wait of the request is over, or the server stops. over reports whether that is why an
-// attempt ended.
+// await returns a context that ends when the wait of the request is over, or the server stops. over reports whether one of the two has
+// ended it.
 func (c *call) await() (ctx context.Context, over func() bool, stop func()) {
 	ctx, cancel := context.WithCancelCause(c.Context)
 	ctx, ended := context.WithTimeoutCause(ctx, c.query.span("wait"), errWaitOver)
@@ -106,28 +106,28 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 	answer, err := s.perform(c)
 	switch {
 	case err != nil:
-		f := c.afterChange(failureOf(err))
+		f := c.unknownIfChanged(failureOf(err))
 		if f.status == http.StatusInternalServerError {
 			s.log.Error("HTTP request failed", "method", r.Method, "route", route.Path, "error", f.cause)
 		}
-		c.noteTrouble(f)
+		c.noteOutage(f)
 		status = f.status
 		s.answerError(w, f)
 	case answer == nil: // it is written already
 		status = c.status
-		c.noteTrouble(nil)
+		c.noteOutage(nil)
 	default:
 		status = c.status
 		if status == 0 {
 			status = route.Status[0]
 		}
 		s.answer(w, status, answer)
-		c.noteTrouble(nil)
+		c.noteOutage(nil)
 	}
 	return status
 }
 
-func (c *call) noteTrouble(f *failure) {
+func (c *call) noteOutage(f *failure) {
 	if c.space != nil {
 		c.space.note(f)
 	}
@@ -167,10 +167,10 @@ func (s *Server) perform(c *call) (any, error) {
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
 	// With a deadline, the calls of Redis return at once when the context ends.
-	ctx, stop := context.WithTimeoutCause(traced(r), c.longest(), errTooLong)
+	ctx, stop := context.WithTimeoutCause(traceContext(r), c.longest(), errTooLong)
 	defer stop()
-	ctx, forget := c.whileKnown(ctx)
-	defer forget()
+	ctx, unwatch := c.whileValid(ctx)
+	defer unwatch()
 	c.space = space
 	var err error
 	if c.q, err = space.queue(ctx); err != nil {
@@ -186,15 +186,15 @@ func (s *Server) perform(c *call) (any, error) {
 	switch why := context.Cause(ctx); { // whatever the call made of it
 	case err != nil && errors.Is(why, errAway) && c.route.Method == http.MethodGet:
 		err = errAway
-	case err != nil && errors.Is(why, errNotKnown):
-		err = noLongerKnown()
+	case err != nil && errors.Is(why, errRevoked):
+		err = revoked()
 	}
 	return answer, err
 }
 
-// traced returns the context of a request. It has the trace that the header traceparent names, unless the program that mounts the
+// traceContext returns the context of a request. It has the trace that the header traceparent names, unless the program that mounts the
 // server has begun a span of its own.
-func traced(r *http.Request) context.Context {
+func traceContext(r *http.Request) context.Context {
 	ctx := r.Context()
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
@@ -202,9 +202,9 @@ func traced(r *http.Request) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 }
 
-// carried returns the headers of a task. If the namespace makes no spans, which would carry the trace of the request, the headers of the
+// withTrace returns the headers of a task. If the namespace makes no spans, which would carry the trace of the request, the headers of the
 // task do.
-func (c *call) carried(headers map[string]string) map[string]string {
+func (c *call) withTrace(headers map[string]string) map[string]string {
 	if c.q.Tracer() != nil {
 		return headers
 	}

@@ -11,3 +11,12 @@
 // the commands print with -o json, but payloads and results are JSON values, or base64 under payload_base64 and
 // result_base64 if they are not JSON.
 package httpapi
+
+// The names of the files begin with their rooms:
+//
+//   - auth: who a client is, what it may do, and how much of the server it may use
+//   - stream: long polls and event streams, and what those that wait share
+//   - the others, the API itself: the table of routes, how requests are read, answered and logged, and what each route does
+//
+// They are one package. The types of auth are exported, and the routes and streams share call and failure: as packages, the first would be
+// aliases without documentation here, and the others would need a fourth package below them.

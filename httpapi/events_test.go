@@ -207,21 +207,21 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 	next, stop := s.open("after=now", "")
 	defer stop()
 	await.Until(t, "both listen", func() bool { return s.listeners() == 2 })
-	for range mostBehind {
-		space.hub.tell(space.hub.runs, events.Batch{Gaps: []events.Gap{{Missed: 1}}, Next: "0-0@0,0-0@0"})
+	for range listenerBuffer {
+		space.hub.broadcast(space.hub.runs, events.Batch{Gaps: []events.Gap{{Missed: 1}}, Next: "0-0@0,0-0@0"})
 		next()
 	}
 	if s.listeners() != 2 {
 		t.Error("a reader that is as far behind as it may be was cut off")
 	}
-	space.hub.tell(space.hub.runs, events.Batch{Gaps: []events.Gap{{Missed: 1}}, Next: "0-0@0,0-0@0"})
+	space.hub.broadcast(space.hub.runs, events.Batch{Gaps: []events.Gap{{Missed: 1}}, Next: "0-0@0,0-0@0"})
 	await.Receive(t, slow.slow, "the end of the slow reader")
 	if e := next(); e.event != "events_missed" || s.listeners() != 1 {
 		t.Errorf("the other one gets %+v", e)
 	}
 	c := &call{server: s.server, space: space, q: s.q, Context: t.Context()}
 	f := &follower{c: c, at: positionOf("0-0@0,0-0@0"), live: slow}
-	for range mostBehind {
+	for range listenerBuffer {
 		<-slow.batches
 	}
 	if _, err := f.next(t.Context(), 1); err != errSlow {

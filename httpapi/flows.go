@@ -196,7 +196,7 @@ func startRun(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	task.Headers = c.carried(nil)
+	task.Headers = c.withTrace(nil)
 	r, err := flow.Start(c, c.q, c.path("id"), parameters, body.Version, task)
 	if err != nil {
 		return nil, c.unstarted(body.Version, err)

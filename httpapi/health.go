@@ -22,24 +22,24 @@ type health struct {
 	ReadAt   time.Time `json:"read_at"`           // when the answer was made
 }
 
-// healthz says whether the last read of Redis was answered in time. It makes that read, for each namespace. That a namespace is missing
-// is no failure: a restart of the server does not bring it back.
+// healthz reads each namespace, and fails if Redis does not answer in time. A missing namespace is no failure, because a restart of the
+// server does not bring it back.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	found := s.check()
-	s.tellHealth(w, r, found.bad, found.missing)
+	result := s.check()
+	s.answerHealth(w, r, result.bad, result.missing)
 }
 
-// readyz says whether the server can do its work, and is not about to stop. It can as long as one of its namespaces exists.
+// readyz fails when healthz does, when the server is about to stop, and when none of its namespaces exists.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.stopping.Load() {
-		s.tellHealth(w, r, "the server stops", nil)
+		s.answerHealth(w, r, "the server stops", nil)
 		return
 	}
-	found := s.check()
-	if len(found.missing) == len(s.spaces) {
-		found.bad = cmp.Or(found.bad, missingInWords(found.missing))
+	result := s.check()
+	if len(result.missing) == len(s.spaces) {
+		result.bad = cmp.Or(result.bad, missingInWords(result.missing))
 	}
-	s.tellHealth(w, r, found.bad, found.missing)
+	s.answerHealth(w, r, result.bad, result.missing)
 }
 
 func missingInWords(names []string) string {
@@ -58,13 +58,13 @@ type check struct {
 	finding
 }
 
-// finding is what a look at all namespaces has found.
+// finding is the result of a look at all namespaces.
 type finding struct {
 	bad     string // which namespaces cannot be read, and why; "" if all can
 	missing []string
 }
 
-// check returns what is wrong. A check that is under way counts if it fails. Its success may be older than the request.
+// check looks at all namespaces. It shares a check that is under way if that fails. A success may be older than the request.
 func (s *Server) check() finding {
 	for arrived := time.Now(); ; {
 		c := s.checks.join(s)
@@ -108,17 +108,17 @@ func (s *Server) look(ctx context.Context) finding {
 		})
 	}
 	looks.Wait()
-	var found finding
+	var result finding
 	var bad []string
 	for _, name := range slices.Sorted(maps.Keys(errs)) {
 		if err := errs[name]; errors.Is(err, refusal.ErrNoNamespace) || errors.Is(err, refusal.ErrRemoving) {
-			found.missing = append(found.missing, name)
+			result.missing = append(result.missing, name)
 		} else {
 			bad = append(bad, "namespace "+name+": "+failureOf(err).Error())
 		}
 	}
-	found.bad = strings.Join(bad, "; ")
-	return found
+	result.bad = strings.Join(bad, "; ")
+	return result
 }
 
 // look makes an empty call to each shard, and returns an error if one does not reply in time.
@@ -137,8 +137,8 @@ func (s *space) look(ctx context.Context) error {
 	return cmp.Or(errs...)
 }
 
-func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string, missing []string) {
-	if !s.onlyReads(w, r) {
+func (s *Server) answerHealth(w http.ResponseWriter, r *http.Request, bad string, missing []string) {
+	if !s.requireGet(w, r) {
 		return
 	}
 	answer := health{Status: "ok", Sentence: "the last read of Redis was in time", Missing: missing, ReadAt: time.Now()}
@@ -152,8 +152,8 @@ func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string, 
 	s.answer(w, status, answer)
 }
 
-// onlyReads reports whether a request only reads, and answers it otherwise.
-func (s *Server) onlyReads(w http.ResponseWriter, r *http.Request) bool {
+// requireGet reports whether a request only reads, and answers it otherwise.
+func (s *Server) requireGet(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
@@ -164,7 +164,7 @@ func (s *Server) onlyReads(w http.ResponseWriter, r *http.Request) bool {
 
 // metrics answers /metrics to those who may read.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyReads(w, r) {
+	if !s.requireGet(w, r) {
 		return
 	}
 	if _, f := s.admit(w, r, Read); f != nil {

@@ -86,7 +86,7 @@ func TestTheRatesOfManyClientsAreBounded(t *testing.T) {
 		b.at = b.at.Add(-1000 * time.Hour)
 		r.buckets[client] = b
 	}
-	r.forgot = time.Time{}
+	r.pruned = time.Time{}
 	if f := r.take("a new client"); f != nil || len(r.buckets) > 2 {
 		t.Errorf("much later: %v, and %d clients are kept", f, len(r.buckets))
 	}

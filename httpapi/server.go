@@ -3,6 +3,8 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -91,8 +93,8 @@ type Server struct {
 	tracer   *spans.Tracer // nil: no tracing
 	log      *slog.Logger
 
-	silentFor  time.Duration // a comment is sent so often to a stream that has no events
-	patientFor time.Duration // how long the client of a stream may take to receive a part
+	commentAfter time.Duration // a comment is sent so often to a stream that has no events
+	writeTimeout time.Duration // how long the client of a stream may take to receive a part
 
 	draining context.Context // ends when the server stops
 	drain    context.CancelFunc
@@ -107,7 +109,7 @@ func New(config Config) (*Server, error) {
 	s := &Server{config: config, mux: http.NewServeMux(), spaces: map[string]*space{}, origins: http.NewCrossOriginProtection(),
 		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting), compiles: make(chan struct{}, 2),
 		memory: newBodyMemory(config.MaxBody, config.MaxRequests), rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger,
-		silentFor: 15 * time.Second, patientFor: 10 * time.Second}
+		commentAfter: 15 * time.Second, writeTimeout: 10 * time.Second}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	for _, origin := range config.Origins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
@@ -210,7 +212,7 @@ func (s *Server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 		s.answerError(w, f)
 		return
 	}
-	if s.letRead(w, r) {
+	if s.allowOrigin(w, r) {
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -254,4 +256,37 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 	}
 	<-served
 	return nil
+}
+
+// answering notes whether an answer has begun.
+type answering struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// WriteHeader writes the status. One below 200 is not the answer yet.
+func (a *answering) WriteHeader(status int) {
+	a.begun = a.begun || status >= http.StatusOK
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes a part of the body.
+func (a *answering) Write(text []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(text)
+}
+
+// Unwrap lets http.ResponseController set deadlines and flush.
+func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// afterPanic answers with 500. If the answer has begun, or a handler wants the connection to end, the connection ends instead: the client
+// then sees that the answer is not whole.
+func (s *Server) afterPanic(w *answering, r *http.Request, v any) {
+	if v != http.ErrAbortHandler {
+		s.log.Error("HTTP request failed", "method", r.Method, "path", r.URL.Path, "error", fmt.Sprint(v))
+	}
+	if v == http.ErrAbortHandler || w.begun {
+		panic(http.ErrAbortHandler)
+	}
+	s.answerError(w, failureOf(errors.New("panic")))
 }

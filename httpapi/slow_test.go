@@ -116,7 +116,7 @@ func TestALengthThatIsNotTrueChangesNothing(t *testing.T) {
 // A stream has a comment from time to time while there are no events, so that nobody on the way takes it for dead.
 func TestAStreamWithoutEventsHasComments(t *testing.T) {
 	s := newStage(t, Config{})
-	s.server.silentFor = 20 * time.Millisecond
+	s.server.commentAfter = 20 * time.Millisecond
 	conn := s.dial()
 	fmt.Fprintf(conn, "GET %sevents?after=now HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n", strings.TrimPrefix(s.base, s.web.URL))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -153,7 +153,7 @@ func TestAStreamThatIsNotReadEnds(t *testing.T) {
 // unread is a round of TestAStreamThatIsNotReadEnds. It returns false if the client that reads was slower than patience.
 func unread(t *testing.T, patience time.Duration) bool {
 	s := eventful(t)
-	s.server.patientFor = patience
+	s.server.writeTimeout = patience
 	next, stop := s.open("after=now", "")
 	defer stop()
 	await.Until(t, "the reader listens", func() bool { return s.listeners() == 1 })

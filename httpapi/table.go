@@ -8,19 +8,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/lines"
 )
 
-// Role is what a client may do.
-type Role string
-
-// The roles. Each includes Read, and Operate includes all.
-const (
-	Read    Role = "read"    // see tasks, queues, kinds, workers, agents, flows, events and metrics
-	Produce Role = "produce" // enqueue, cancel and retry tasks, start and resume runs of flows, settle promises, send signals
-	Work    Role = "work"    // run tasks and agents
-	Operate Role = "operate" // control queues, kinds and workers, store definitions of flows, delete records, change many tasks at once
-)
-
-var roles = []Role{Read, Produce, Work, Operate}
-
 // route is a row of the table of all routes.
 type route struct {
 	ID      string // for OpenAPI, such as enqueueTask

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"path"
@@ -9,7 +11,20 @@ import (
 	"time"
 )
 
-// Identity is who a client is, and what it may do.
+// Role is what a client may do.
+type Role string
+
+// The roles. Each includes Read, and Operate includes all.
+const (
+	Read    Role = "read"    // see tasks, queues, kinds, workers, agents, flows, events and metrics
+	Produce Role = "produce" // enqueue, cancel and retry tasks, start and resume runs of flows, settle promises, send signals
+	Work    Role = "work"    // run tasks and agents
+	Operate Role = "operate" // control queues, kinds and workers, store definitions of flows, delete records, change many tasks at once
+)
+
+var roles = []Role{Read, Produce, Work, Operate}
+
+// Identity is the name and the roles of a client.
 type Identity struct {
 	Name  string
 	Roles []Role
@@ -20,7 +35,7 @@ type Identity struct {
 	busy bool // too many passwords are checked at once, so the client is not known yet
 }
 
-// may reports whether one of the roles includes another one.
+// may reports whether one of the roles includes role.
 func (i Identity) may(role Role) bool {
 	for _, mine := range i.Roles {
 		if mine == role || mine == Operate || role == Read && mine != "" {
@@ -30,7 +45,7 @@ func (i Identity) may(role Role) bool {
 	return false
 }
 
-// same reports whether the line of a client has not changed.
+// same reports whether the line of a client in its file has not changed.
 func (i Identity) same(other Identity) bool {
 	return i.Name == other.Name && slices.Equal(i.Roles, other.Roles)
 }
@@ -74,13 +89,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 		if !known {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="curfew"`)
 			w.Header().Add("WWW-Authenticate", `Basic realm="curfew", charset="UTF-8"`)
-			if f := s.rates.take("? " + addressOf(r)); f != nil {
+			if f := s.rates.take("? " + clientAddress(r)); f != nil {
 				return Identity{}, f
 			}
 			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "the server does not know this client: send a valid token or password in the header Authorization, or come through the proxy that names clients")
 		}
 	}
-	if f := s.rates.take(s.clientOf(r, who)); f != nil {
+	if f := s.rates.take(s.clientName(r, who)); f != nil {
 		return who, f
 	}
 	if err := s.origins.Check(r); err != nil {
@@ -92,16 +107,16 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 	return who, nil
 }
 
-// clientOf distinguishes clients by their names, and by their addresses if everybody is let in.
-func (s *Server) clientOf(r *http.Request, who Identity) string {
+// clientName distinguishes clients by their names, and by their addresses if everybody is let in.
+func (s *Server) clientName(r *http.Request, who Identity) string {
 	if s.config.Public {
-		return "address " + addressOf(r)
+		return "address " + clientAddress(r)
 	}
 	return "name " + who.Name
 }
 
-// addressOf returns the address of a client without its port.
-func addressOf(r *http.Request) string {
+// clientAddress returns the address of a client without its port.
+func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
@@ -109,16 +124,59 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-// enter takes a place among the requests that are under way.
-func (s *Server) enter(waits bool) (leave func(), f *failure) {
-	places, what := s.requests, "requests"
-	if waits {
-		places, what = s.waiting, "requests that wait"
+// allowOrigin lets pages of the Origins of the Config read answers. A browser asks with OPTIONS before a page of another site sends JSON or a
+// header Authorization: allowOrigin answers that, and reports whether it has.
+func (s *Server) allowOrigin(w http.ResponseWriter, r *http.Request) (answered bool) {
+	if len(s.config.Origins) == 0 {
+		return false
 	}
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	default:
-		return nil, fail(http.StatusServiceUnavailable, "busy", "the server has as many %s as it can have: make the request again later", what).retry(time.Second)
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if !slices.Contains(s.config.Origins, origin) {
+		return false
 	}
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", "Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Traceparent, Tracestate")
+	header.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// validEvery is the time between two calls of Identity.Valid.
+const validEvery = time.Second
+
+var errRevoked = errors.New("the client is no longer known")
+
+// whileValid returns a context that ends with errRevoked when the Identity of a client that waits or receives a stream is no longer valid.
+func (c *call) whileValid(ctx context.Context) (_ context.Context, stop func()) {
+	if c.who.Valid == nil || !c.waits() {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		again := time.NewTicker(validEvery)
+		defer again.Stop()
+		for c.who.Valid() {
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(errRevoked)
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// revoked returns the failure of a request that waited when its client was removed.
+func revoked() *failure {
+	f := fail(http.StatusUnauthorized, "unauthorized", "the server no longer knows this client, or has given it other roles: send a token or password that is valid now")
+	f.cause = errRevoked
+	return f
 }

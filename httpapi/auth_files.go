@@ -87,7 +87,7 @@ func readTokens(text string) ([]token, error) {
 	return all, nil
 }
 
-// clientLines returns the words of each line that says something, by its number.
+// clientLines returns the words of each line that is neither empty nor a comment, by its number.
 func clientLines(text string) iter.Seq2[int, []string] {
 	return func(yield func(int, []string) bool) {
 		for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
@@ -156,7 +156,7 @@ func readPasswords(text string) (map[string]password, error) {
 // hash, and only two are checked at once. The others stand in line. Each address has few places there, so that a client that tries
 // many passwords does not keep other clients waiting.
 type basic struct {
-	file    *watched[map[string]password]
+	file    *clientFile[map[string]password]
 	busy    chan struct{}
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]time.Time // of name, password and stored hash: until when
@@ -165,13 +165,13 @@ type basic struct {
 }
 
 const (
-	remembered      = time.Minute
-	placesOfAddress = 4
-	placesOfAll     = 64
+	remembered       = time.Minute
+	checksPerAddress = 4
+	checksWaiting    = 64
 )
 
-// nobody is a hash for names that do not exist, so that they take as long as others.
-var nobody = sync.OnceValue(func() []byte {
+// unknownUserHash is checked for names that do not exist, so that the time of an answer does not show which names exist.
+var unknownUserHash = sync.OnceValue(func() []byte {
 	hash, _ := bcrypt.GenerateFromPassword([]byte("nobody"), bcrypt.DefaultCost)
 	return hash
 })
@@ -184,7 +184,7 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 	known, exists := b.file.get()[name]
 	hash := known.hash
 	if !exists {
-		hash = nobody()
+		hash = unknownUserHash()
 	}
 	key := sha256.Sum256([]byte(name + "\x00" + secret + "\x00" + string(hash)))
 	known.who.Valid = func() bool {
@@ -194,7 +194,7 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 	if exists && b.remembers(key) {
 		return known.who, true
 	}
-	leave, free := b.standInLine(addressOf(r))
+	leave, free := b.enterLine(clientAddress(r))
 	if !free {
 		return Identity{busy: true}, false
 	}
@@ -212,11 +212,11 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 	return known.who, true
 }
 
-// standInLine takes a place in the line of passwords to check, if there is one.
-func (b *basic) standInLine(address string) (leave func(), free bool) {
+// enterLine takes a place in the line of passwords to check, if there is one.
+func (b *basic) enterLine(address string) (leave func(), free bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.line[address] >= placesOfAddress || b.inLine >= placesOfAll {
+	if b.line[address] >= checksPerAddress || b.inLine >= checksWaiting {
 		return nil, false
 	}
 	b.line[address]++
@@ -249,8 +249,8 @@ func (b *basic) remember(key [sha256.Size]byte) {
 	b.checked[key] = now.Add(remembered)
 }
 
-// Proxy returns an Authenticator that believes what a proxy in front says: the header has the name of the client. All that come
-// through the proxy have the same roles. The header counts only if the request is from one of the trusted addresses.
+// Proxy returns an Authenticator that trusts a proxy in front: the header has the name of the client. All clients of the
+// proxy have the same roles. The header counts only if the request is from one of the trusted addresses.
 func Proxy(header string, trusted []netip.Prefix, roles []Role) (Authenticator, error) {
 	if header == "" || strings.ContainsFunc(header, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' }) {
 		return nil, refusal.Invalid("header", "%q must be the name of a header, such as X-Remote-User", refusal.Clip(header))
@@ -262,7 +262,7 @@ func Proxy(header string, trusted []netip.Prefix, roles []Role) (Authenticator, 
 		return nil, refusal.Invalid("roles", "is empty: say what the clients of the proxy may do")
 	}
 	return func(r *http.Request) (Identity, bool) {
-		from, err := netip.ParseAddr(addressOf(r))
+		from, err := netip.ParseAddr(clientAddress(r))
 		values := r.Header.Values(header)
 		if err != nil || len(values) != 1 || values[0] == "" || len(values[0]) > 256 ||
 			!slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) }) {
@@ -272,8 +272,8 @@ func Proxy(header string, trusted []netip.Prefix, roles []Role) (Authenticator, 
 	}, nil
 }
 
-// watched is what a file says. The file is read again when it has changed.
-type watched[T any] struct {
+// clientFile is a file of clients, which is read again when it has changed.
+type clientFile[T any] struct {
 	path   string
 	read   func(text string) (T, error)
 	logger *slog.Logger
@@ -287,15 +287,15 @@ type watched[T any] struct {
 }
 
 const (
-	lookAgain = time.Second     // how often a file is looked at
-	replaced  = 3 * time.Second // how long the replacement of a file may take
+	reloadAfter = time.Second     // the time between two looks at a file
+	replaced    = 3 * time.Second // how long a file may be missing while it is replaced
 )
 
-func watchFile[T any](path string, logger *slog.Logger, read func(string) (T, error)) (*watched[T], error) {
+func watchFile[T any](path string, logger *slog.Logger, read func(string) (T, error)) (*clientFile[T], error) {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	w := &watched[T]{path: path, read: read, logger: logger}
+	w := &clientFile[T]{path: path, read: read, logger: logger}
 	if err := w.reload(); err != nil {
 		return nil, err
 	}
@@ -303,10 +303,10 @@ func watchFile[T any](path string, logger *slog.Logger, read func(string) (T, er
 }
 
 // get returns the newest value that was valid.
-func (w *watched[T]) get() T {
+func (w *clientFile[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if time.Since(w.looked) > lookAgain {
+	if time.Since(w.looked) > reloadAfter {
 		err := w.reload()
 		if err != nil && err.Error() != w.fault {
 			w.logger.Error("Cannot read the file of clients again: the clients of before stay", "file", w.path, "error", err)
@@ -319,7 +319,7 @@ func (w *watched[T]) get() T {
 	return w.value
 }
 
-func (w *watched[T]) reload() error {
+func (w *clientFile[T]) reload() error {
 	w.looked = time.Now()
 	info, err := os.Stat(w.path)
 	switch {

@@ -2,12 +2,125 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/queue"
 )
+
+const (
+	listenerBuffer = 64   // batches that a reader may be behind, then it is cut off
+	hubRead        = 1000 // events that are read at once
+)
+
+var errSlow = errors.New("the reader is too slow")
+
+// hub reads the events of a namespace once for all requests that wait for new ones. It reads while there are any.
+type hub struct {
+	mu      sync.Mutex
+	readers map[*listener]bool
+	runs    *hubRun
+}
+
+// hubRun is the time between the first reader and the last.
+type hubRun struct {
+	begun chan struct{} // closed when the hub knows where it begins
+	stop  context.CancelFunc
+}
+
+// listener receives the batches that the hub reads.
+type listener struct {
+	batches chan events.Batch
+	slow    chan struct{} // closed when it was cut off
+}
+
+// join adds a listener. It gets all events from now on: when join returns, the hub has begun to read.
+func (h *hub) join(ctx context.Context, s *Server, q *queue.Queue) (*listener, error) {
+	l := &listener{batches: make(chan events.Batch, listenerBuffer), slow: make(chan struct{})}
+	h.mu.Lock()
+	if h.readers == nil {
+		h.readers = map[*listener]bool{}
+	}
+	h.readers[l] = true
+	if h.runs == nil {
+		reading, stop := context.WithCancel(context.Background())
+		h.runs = &hubRun{begun: make(chan struct{}), stop: stop}
+		go h.read(reading, s, q, h.runs)
+	}
+	begun := h.runs.begun
+	h.mu.Unlock()
+	select {
+	case <-begun:
+		return l, nil
+	case <-ctx.Done():
+		h.leave(l)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// leave removes a listener. The last one ends the reading.
+func (h *hub) leave(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.readers, l)
+	if len(h.readers) == 0 && h.runs != nil {
+		h.runs.stop()
+		h.runs = nil
+	}
+}
+
+// read reads until the last listener has left. An error of Redis ends no listener here: the requests end by themselves when Redis is
+// silent, and otherwise get what comes later.
+func (h *hub) read(ctx context.Context, s *Server, q *queue.Queue, run *hubRun) {
+	at, known := events.Newest, false
+	for ctx.Err() == nil {
+		wait := time.Minute
+		if !known {
+			wait = 0
+		}
+		batch, err := events.Read(ctx, q, at, hubRead, wait)
+		at = batch.Next
+		if err != nil {
+			if ctx.Err() == nil {
+				s.log.Debug("Cannot read events", "namespace", q.Namespace(), "error", err)
+			}
+			select {
+			case <-time.After(slowAfter):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if !known {
+			known = true
+			close(run.begun)
+		}
+		if len(batch.Events) > 0 || len(batch.Gaps) > 0 {
+			h.broadcast(run, batch)
+		}
+	}
+}
+
+// broadcast sends a batch to all listeners, and cuts off those whose buffer is full.
+func (h *hub) broadcast(run *hubRun, batch events.Batch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.runs != run { // the listeners have another reader
+		return
+	}
+	for l := range h.readers {
+		select {
+		case l.batches <- batch:
+		default:
+			delete(h.readers, l)
+			close(l.slow)
+		}
+	}
+}
 
 // follower reads events from a cursor on: first those that are there, by itself, then those that the hub reads.
 type follower struct {
@@ -38,7 +151,7 @@ func (f *follower) next(ctx context.Context, n int) (events.Batch, error) {
 	for {
 		select {
 		case batch := <-f.live.batches:
-			if batch = f.at.unseen(batch); len(batch.Events) > 0 || len(batch.Gaps) > 0 {
+			if batch = f.at.newEvents(batch); len(batch.Events) > 0 || len(batch.Gaps) > 0 {
 				return batch, nil
 			}
 		case <-f.live.slow:
@@ -123,8 +236,8 @@ func idBefore(id string) string {
 	return strconv.FormatUint(ms, 10) + "-" + strconv.FormatUint(seq, 10)
 }
 
-// pass moves the position behind an event. It returns false if the position is there already.
-func (p *position) pass(e *events.Event) bool {
+// advance moves the position behind an event. It returns false if the position is there already.
+func (p *position) advance(e *events.Event) bool {
 	if e.Partition >= len(p.parts) || e.Number == 0 { // another program has written it
 		return true
 	}
@@ -157,11 +270,11 @@ func (p *position) cursor() events.Cursor {
 	return events.Cursor(b.String())
 }
 
-// unseen returns the events of a batch that the position is not behind, and moves the position.
-func (p *position) unseen(batch events.Batch) events.Batch {
+// newEvents returns the events of a batch that the position is not behind, and moves the position.
+func (p *position) newEvents(batch events.Batch) events.Batch {
 	fresh := events.Batch{Gaps: batch.Gaps}
 	for i := range batch.Events {
-		if p.pass(&batch.Events[i]) {
+		if p.advance(&batch.Events[i]) {
 			fresh.Events = append(fresh.Events, batch.Events[i])
 		}
 	}

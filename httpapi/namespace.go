@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/logonce"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -39,7 +42,7 @@ type opening struct {
 	err  error
 }
 
-// queue returns the opened namespace, and opens it if that was not done yet. It waits as long as Redis may be silent.
+// queue returns the opened namespace. The first call opens it, and gives up after Config.Silence.
 func (s *space) queue(ctx context.Context) (*queue.Queue, error) {
 	s.mu.Lock()
 	if s.opened != nil {
@@ -83,4 +86,27 @@ func (s *Server) find(name string) (*space, *failure) {
 		return found, nil
 	}
 	return nil, fail(http.StatusNotFound, "no_namespace", "this server does not serve the namespace %q", refusal.Clip(name)).of("namespace")
+}
+
+// trouble logs that Redis does not serve a namespace: when it begins, reminders in intervals that double, and when it ends.
+type trouble struct {
+	mu     sync.Mutex
+	outage logonce.Trouble
+}
+
+// note notes the end of a request. f is nil if it was answered.
+func (s *space) note(f *failure) {
+	s.trouble.mu.Lock()
+	defer s.trouble.mu.Unlock()
+	log := s.server.log.With("namespace", s.name)
+	switch {
+	case f == nil:
+		if over, lasted := s.trouble.outage.Over(); over {
+			log.Info("Requests are answered again", "lasted_ms", lasted.Milliseconds())
+		}
+	case f.status == http.StatusServiceUnavailable && slices.Contains([]string{"unavailable", "misconfigured", "no_namespace"}, f.Problem.Error.Word):
+		if first, unlogged := s.trouble.outage.Failed(); first {
+			log.Error("Requests cannot be answered: Redis is away, or refuses this server, or has lost the namespace", "error", cmp.Or(f.cause, error(f)), "not_logged_before", unlogged)
+		}
+	}
 }
