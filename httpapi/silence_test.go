@@ -140,6 +140,7 @@ func TestARequestEndsSoonAfterRedisHangs(t *testing.T) {
 					defer leave()
 					<-ctx.Done()
 					took := time.Since(start) - max(0, hangAt-begin)
+					// real time: the clock of synctest
 					if took > soon || context.Cause(ctx) != errAway {
 						t.Errorf("Redis hangs at %v: a request that begins at %v ends after %v, %v", hangAt, begin, took, context.Cause(ctx))
 					}
