@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,5 +87,31 @@ func TestThePictureShowsTheFloors(t *testing.T) {
 	}
 	if drawn := picture(uses); !strings.Contains(string(page), drawn) {
 		t.Errorf("docs/explanation/architecture.md has not this picture of the floors:\n%s", drawn)
+	}
+}
+
+// The files of the Lua that the pages for developers name are there, with the functions behind them: `task/finish: load_task`.
+func TestThePagesNameFilesOfTheLua(t *testing.T) {
+	tree := os.DirFS(top(t))
+	named := regexp.MustCompile("`(?:lua/)?([a-z]+)/([a-z_]+)(?:\\.lua)?(?:: ([a-z_]+))?`")
+	files := 0
+	for _, page := range []string{"docs/explanation/architecture.md", "lua/README.md"} {
+		text, err := fs.ReadFile(tree, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			if floor(m[1]) < 0 || m[2] == "testdata" { // queue/testdata is of the Go package
+				continue
+			}
+			files++
+			file := path.Join("lua", m[1], m[2]+".lua")
+			if code, err := fs.ReadFile(tree, file); err != nil || !strings.Contains(string(code), m[3]) {
+				t.Errorf("%s: there is no %s with %q: %v", page, file, m[3], err)
+			}
+		}
+	}
+	if files < 20 {
+		t.Errorf("the pages name %d files", files)
 	}
 }
