@@ -97,7 +97,7 @@ func TestComputedNumbersAreThoseOfACheckpoint(t *testing.T) {
 		"len(many)": "a number of more than 64 bits", "many[0:1]": "cannot slice", "max(many, 1)": "a number of more than 64 bits",
 		"s[0:1]": "string \uFFFD", "s[1]": "int 169", "len(s)": "int 1", "list[1] % 2": "int 0", "list[2].x % 2": "int 1",
 	} {
-		e, err := Compile(source, names(variables))
+		e, err := Compile(source, variableNames(variables))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestTheSizeOfAValueIsBounded(t *testing.T) {
 
 func outcome(t *testing.T, source string, variables map[string]any) string {
 	t.Helper()
-	e, err := Compile(source, names(variables))
+	e, err := Compile(source, variableNames(variables))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func outcome(t *testing.T, source string, variables map[string]any) string {
 	return string(text)
 }
 
-func names(variables map[string]any) (all []string) {
+func variableNames(variables map[string]any) (all []string) {
 	for name := range variables {
 		all = append(all, name)
 	}

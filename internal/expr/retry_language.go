@@ -2,7 +2,6 @@ package expr
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
 
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -29,12 +29,9 @@ var retryFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lo
 // maxRange is the greatest length of a range in x in a..b. The library makes a list of it.
 const maxRange = 1000
 
-// kinds matches the valid names of kinds, as package queue defines them.
-var kinds = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
-
 // readRetry compiles a retry expression.
 func readRetry(kind, source string) (*retryExpression, error) {
-	if !kinds.MatchString(kind) {
+	if !names.Valid(kind, "._-:/") {
 		return nil, refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(kind))
 	}
 	if err := checkSource(source); err != nil {

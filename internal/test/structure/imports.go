@@ -23,7 +23,7 @@ var rooms = []struct {
 	{"refusal", []string{"internal/clip"}},
 	{"internal/names", []string{"refusal"}},
 	{"duration", []string{"refusal"}},
-	{"internal/expr", []string{"internal/clip", "refusal"}},
+	{"internal/expr", []string{"internal/clip", "internal/names", "refusal"}},
 	{"internal/field", nil},
 	{"internal/vocabulary", []string{"internal/field"}},
 	{"internal/jsonline", []string{"internal/vocabulary", "duration"}},
