@@ -2,13 +2,14 @@ package engine
 
 import "sync"
 
-// atOnce is how many partitions are walked at once, so that most connections of the client are left to other calls.
-const atOnce = 8
+// atOnce is how many partitions are walked at once. A client has 10 connections for each processor, and other calls need some; a cluster
+// with more masters than this is rare.
+const atOnce = 16
 
 // EachPartition calls do for each partition, as [Each] does.
 func (e *Engine) EachPartition(do func(partition int) error) error { return Each(e.partitions, do) }
 
-// Each calls do with 0 to n-1, up to eight at once. Each index stands for what is in one partition. Partitions can be on different
+// Each calls do with 0 to n-1, up to 16 at once. Each index stands for what is in one partition. Partitions can be on different
 // servers, so an error in one stops no other: Each returns when all calls have returned, with the error of the lowest index.
 func Each(n int, do func(i int) error) error {
 	errs, free := make([]error, n), make(chan struct{}, atOnce)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// All partitions are asked, whatever fails, and never more than eight at once.
+// All partitions are asked, whatever fails, and never more than 16 at once.
 func TestEachAsksAllPartitionsAFewAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	var asked []int
