@@ -7,12 +7,12 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// refusedAgent returns the error for a reply that refuses a call of an agent. s is the wait
+// refusedAgent turns the reply that refuses a call of an agent into an error. s is the suspension
 // that was refused, nil for other calls.
-func refusedAgent(word string, more []any, s *Suspension) error {
+func refusedAgent(word string, values []any, s *Suspension) error {
 	at := func(i int) string {
-		if i < len(more) {
-			return engine.Text(more[i])
+		if i < len(values) {
+			return engine.Text(values[i])
 		}
 		return ""
 	}
@@ -34,11 +34,11 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 	case "CHILD":
 		if n := engine.Number(at(0)); s != nil && n >= 1 && n <= int64(len(s.Children)) {
 			c := submission{task: &s.Children[n-1]}
-			c.read(more[1:])
+			c.readReply(values[1:])
 			return &ChildError{c.task.ID, c.err}
 		}
 	}
-	return engine.Unexpected("answer "+word, more)
+	return engine.Unexpected("answer "+word, values)
 }
 
 // ChildError reports which child of a suspension was refused, and why. Nothing was changed.

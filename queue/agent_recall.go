@@ -18,21 +18,23 @@ import (
 type Memory struct {
 	Checkpoint
 	Journal  map[int64]string   // entries since the checkpoint, by number
-	Children map[string]*Record // members of the newest wait that is over, by the last parts of their ids: see Recall
+	Children map[string]*Record // members of the newest ended wait, by the last part of the id: see Recall
 }
 
-// recalled is the greatest number of members of a wait whose records are read together with the journal.
-const recalled = 100
+// maxRecalled is the greatest number of members whose records are read together with the journal. A
+// larger wait is read with Children, so that one reply stays small.
+const maxRecalled = 100
 
-// Recall reads an agent's journal. If the newest wait that is over had at most 100 members, Recall
-// also reads their records, up to about 512 KiB of them. Children reads the others.
+// Recall reads an agent's journal, and the records of the members of its newest ended wait: the
+// replay needs their results first. It reads them only if the wait had at most 100 members, and up
+// to about 512 KiB. Children reads the rest.
 func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("recall", "", err)
 	}
 	m := &Memory{Journal: map[int64]string{}}
 	var err error
-	m.Children, err = a.recall(ctx, agent, recalled, nil, m)
+	m.Children, err = a.recall(ctx, agent, maxRecalled, nil, m)
 	if err != nil {
 		return nil, refusal.Failed("recall", agent, err)
 	}
@@ -51,27 +53,28 @@ func (a Attempts) Journal(ctx context.Context, agent string) (*Memory, error) {
 	return m, nil
 }
 
-// Children reads the records of an agent's children by the last parts of their ids, up to 500
-// in a round trip. A child that does not exist is nil in the map.
+// Children reads the records of an agent's children, up to 500 in a round trip. names are the last
+// parts of their ids, and the keys of the map. A child that does not exist is nil in the map.
 func (a Attempts) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("children", "", err)
 	}
-	all := make(map[string]*Record, len(names))
+	records := make(map[string]*Record, len(names))
 	for len(names) > 0 {
 		n := min(len(names), maxList)
-		some, err := a.recall(ctx, agent, "", names[:n], nil)
-		if err == nil && len(some) == 0 {
+		page, err := a.recall(ctx, agent, "", names[:n], nil)
+		if err == nil && len(page) == 0 {
 			err = fmt.Errorf("no answer for child %s", names[0])
 		}
 		if err != nil {
 			return nil, refusal.Failed("recall", agent, err)
 		}
-		maps.Copy(all, some)
-		// A reply is bounded in bytes: it holds the first of the names, and the next call asks for the others.
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, read := some[name]; return read })
+		maps.Copy(records, page)
+		// A reply is bounded in bytes, so it can hold fewer records than names. The next call asks
+		// for the rest.
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, done := page[name]; return done })
 	}
-	return all, nil
+	return records, nil
 }
 
 // Results reads children of an agent by their ids, up to 500 in a round trip. The records are in the order of ids; an
@@ -79,7 +82,7 @@ func (a Attempts) Children(ctx context.Context, agent string, names []string) (m
 // [refusal.ErrNotOwner]. If one does not exist, it returns [refusal.ErrNotFound]. In both cases it returns no records.
 // A task that has not ended has neither result nor error.
 func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*Record, error) {
-	if err := owned(agent, ids); err != nil {
+	if err := checkOwner(agent, ids); err != nil {
 		return nil, refusal.Failed("results", agent, err)
 	}
 	last := make([]string, len(ids))
@@ -88,26 +91,26 @@ func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*R
 	}
 	distinct := slices.Clone(last)
 	slices.Sort(distinct)
-	found, err := a.Children(ctx, agent, slices.Compact(distinct))
+	children, err := a.Children(ctx, agent, slices.Compact(distinct))
 	if err != nil {
 		return nil, err
 	}
 	records := make([]*Record, len(ids))
 	for i, name := range last {
-		if records[i] = found[name]; records[i] == nil {
+		if records[i] = children[name]; records[i] == nil {
 			return nil, refusal.Failed("results", ids[i], refusal.ErrNotFound)
 		}
 	}
 	return records, nil
 }
 
-func (a Attempts) recall(ctx context.Context, agent string, most any, asked []string, into *Memory) (map[string]*Record, error) {
+func (a Attempts) recall(ctx context.Context, agent string, maxMembers any, childNames []string, memory *Memory) (map[string]*Record, error) {
 	p, err := names.PartitionIn(agent, a.q.Partitions())
 	if err != nil {
 		return nil, err
 	}
-	args := []any{agent, most}
-	for _, name := range asked {
+	args := []any{agent, maxMembers}
+	for _, name := range childNames {
 		args = append(args, name)
 	}
 	reply, err := a.q.engine.Call(ctx, p, "recall", args...)
@@ -115,8 +118,8 @@ func (a Attempts) recall(ctx context.Context, agent string, most any, asked []st
 	if err != nil {
 		return nil, err
 	}
-	if into != nil {
-		if err := into.read(answers[1]); err != nil {
+	if memory != nil {
+		if err := memory.read(answers[1]); err != nil {
 			return nil, err
 		}
 	}
@@ -126,13 +129,13 @@ func (a Attempts) recall(ctx context.Context, agent string, most any, asked []st
 		if err != nil {
 			return nil, err
 		}
-		name := engine.Text(words[0])
+		child := engine.Text(words[0])
 		if len(words) == 1 {
-			children[name] = nil
+			children[child] = nil
 			continue
 		}
-		fields := append([]any{words[1], ""}, words[2:]...) // the order that read.lua has
-		if children[name], err = ReadRecord(agent+"."+name, fields); err != nil {
+		fields := append([]any{words[1], ""}, words[2:]...) // in the order of read.lua, which ReadRecord expects
+		if children[child], err = ReadRecord(agent+"."+child, fields); err != nil {
 			return nil, err
 		}
 	}
@@ -162,7 +165,7 @@ func (m *Memory) read(journal any) error {
 	return nil
 }
 
-// WaitOutcome is how a wait ended, as recorded in the agent's journal.
+// WaitOutcome is the outcome of a wait, as the agent's journal records it.
 type WaitOutcome struct {
 	Reason  string // satisfied, impossible or timed_out
 	Winner  string // the name of the member whose end decided; "" for none

@@ -8,20 +8,21 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Note is what an agent adds to its journal. A Checkpoint replaces all entries so far.
+// Note is an addition to an agent's journal. A Checkpoint replaces all entries so far.
 type Note struct {
 	Checkpoint *Checkpoint
 	Entries    []Entry
 }
 
-// Checkpoint is where an agent's replay begins.
+// Checkpoint is the state from which an agent's replay begins.
 type Checkpoint struct {
 	State    []byte
-	Children int64 // how many children it had created
+	Children int64 // the number of children created before it
 	Entries  int64 // the number of the last entry before it
 }
 
-// Entry is the result of a step or a random value, which the agent's replay must return again.
+// Entry records the result of a step, or a random value, because a replay must get the same value
+// again.
 type Entry struct {
 	Number int64
 	Text   []byte

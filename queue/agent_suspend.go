@@ -28,48 +28,50 @@ const (
 	WaitCollect  Mode = "collect"   // the first end of any child that no wait of this mode has handed over; it has no members
 )
 
-// maxMembers is how many members a call carries. The script takes twice as many; 500 keep a call far
-// below 20 ms. A wait can have more members: it is sent in parts.
+// maxMembers is the greatest number of members in one call. The script accepts twice as many, but
+// 500 keep a call far below 20 ms. A wait can have more members: it is sent in parts.
 const maxMembers = 500
 
 // Member is a child that an agent waits for.
 type Member struct {
 	ID       string
-	Patience time.Duration // the member is cancelled when the wait has lasted this long; 0: no limit of its own
+	Patience time.Duration // the member is cancelled when the wait has lasted this long; 0: no limit for this member
 	Mask     string        // like Wait.Mask, for this member only; "": the mask of the wait
 }
 
-// Wait is what an agent waits for. A replay of the agent makes the same wait again. Entry and
-// Digest must then be the same, and so must everything that Digest covers.
+// Wait describes the members that an agent waits for, and when the wait is over. A replay of the
+// agent makes the same wait again. Entry, Digest, and everything that Digest covers must then be the
+// same.
 type Wait struct {
 	Entry   int64  // its number in the journal, which grows over the agent's life
 	Mode    Mode   // "": WaitAll
 	Need    int    // of WaitNOfM and WaitNSettled
 	Digest  string // one word that identifies the wait, its members and the children created for it
 	Label   string // describes the wait to people, in one line
-	Reason  string // why the agent waits, as its author says it
+	Reason  string // why the agent waits, for people
 	Members []Member
 
-	Limit        time.Duration // how long the wait can last; 0: no limit
+	Limit        time.Duration // the longest time that the wait lasts; 0: no limit
 	Computed     bool          // the limit is computed from the members' own time limits
 	FromFirst    bool          // the limit counts from the first end of a member, not from the start of the wait
 	From         time.Time     // the limit counts from this instant, not from the start of the wait; zero: from the start
 	Proceed      bool          // the policy in the event wait_timed_out is proceed_with_available, not fail
 	KeepPending  bool          // members that have not ended at the limit continue; otherwise they are cancelled
 	CancelLosers bool          // members that the decided wait does not need are cancelled; otherwise they continue
-	// Mask says how each kind of end counts. It has five letters: for COMPLETED, an error, a
-	// permanent failure, a timeout, and CANCELLED. o is ok, b is bad, n is neither. "" is obbbb.
+	// Mask maps each kind of end to a vote. It has five letters: for COMPLETED, an error, a
+	// permanent failure, a timeout, and CANCELLED. o counts as ok, b as bad, and n as neither. "" is
+	// obbbb: everything except COMPLETED is bad.
 	Mask string
 	// MaxMembers is the greatest number of members. 0: 10,000.
 	MaxMembers int
 }
 
-// Suspension is the argument of Suspend.
+// Suspension is the request of an agent to wait.
 type Suspension struct {
 	Agent    string
 	Epoch    int64
 	Worker   string
-	Call     string // identifies the call, so that a repeat gets the first answer; "": a new one. Only for waits of up to 500 members
+	Call     string // identifies the call, so that a repeat gets the first answer; "" generates an id. Ignored for waits of more than 500 members
 	Wait     Wait
 	Note     Note
 	Children []Task // children to create, at most 500, each with its ID; enqueue more of them with EnqueueAll first
@@ -92,7 +94,7 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	if err != nil {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
-	if err := s.whole(); err != nil {
+	if err := s.checkParts(); err != nil {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
 	children, batch := a.q.traceSendAll(ctx, s.Children)
@@ -113,9 +115,10 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	return &o, nil
 }
 
-// whole checks that all members of a wait in parts are the agent's children. Otherwise a later part would
-// be refused after the first one has created the children. The rest of a wait is the same in all parts.
-func (s *Suspension) whole() error {
+// checkParts checks that all members of a wait in parts are the agent's children. Without this check
+// a later part could be refused after the first part has created the children. The other settings
+// are the same in all parts, so the first part checks them.
+func (s *Suspension) checkParts() error {
 	if len(s.Wait.Members) <= maxMembers {
 		return nil
 	}
@@ -123,7 +126,7 @@ func (s *Suspension) whole() error {
 	for i, m := range s.Wait.Members {
 		ids[i] = m.ID
 	}
-	return owned(s.Agent, ids)
+	return checkOwner(s.Agent, ids)
 }
 
 func (a Attempts) suspendParts(ctx context.Context, p int, s Suspension) (answer string, err error) {
@@ -161,7 +164,7 @@ func (a Attempts) suspendPart(ctx context.Context, p int, s *Suspension, members
 	}
 }
 
-// args returns the arguments of the script for one part of the members.
+// args returns the arguments of the script for one part of the wait.
 func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, error) {
 	call := s.Call
 	if call == "" || parts > 1 {

@@ -11,8 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// WakeLine lets the workers of a process that wait for wake tokens of the same queues of a partition
-// share one connection. One worker waits for Redis, and the others wait for their turn.
+// WakeLine shares one connection between the workers of a process that wait for wake tokens of the
+// same queues of a partition. One worker at a time waits for Redis, and the others wait for their
+// turn.
 type WakeLine struct {
 	lines *wakeLines
 	name  string
@@ -28,11 +29,13 @@ func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
 	return a.q.wakeLines.enter(a.q.engine, partition, queues)
 }
 
-// Await waits up to d for a wake token of one of the queues, and reports whether it got one. A d below
-// a second counts as a second. A token means that a queue has a task and that no other worker was woken for it.
-// A worker that gets the token must fetch; fetch leaves another token if there are more tasks. The task
-// can be gone by then. A token can be lost, so fetch after [Reply.Look] without one too. A worker that
-// waits for its turn waits longer than d; the others fetch meanwhile.
+// Await waits up to d for a wake token of one of the queues, and reports whether it got one. A d
+// below a second counts as a second. A token means that a queue has a task, and that no other worker
+// was woken for it. So a worker that gets the token must fetch. Another worker can have taken the
+// task by then. If there are more tasks, the fetch leaves another token.
+//
+// A token can be lost, so fetch after [Reply.Look] even without a token. A worker that waits for its
+// turn waits longer than d, while the others fetch.
 //
 // When ctx ends, Await returns its cause, and no token is lost.
 func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
@@ -56,7 +59,7 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	if errors.Is(err, refusal.ErrClosed) {
 		return false, refusal.Failed("await work", "", err)
 	}
-	// The next worker in the line would get the same error.
+	// The worker keeps its turn during the pause, because the next worker would get the same error.
 	l.pause = min(max(2*l.pause, 50*time.Millisecond), time.Second)
 	select {
 	case <-time.After(l.pause):
@@ -65,8 +68,8 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	return token, refusal.Failed("await work", "", err)
 }
 
-// Close releases the worker's part of the line. The connection is closed when the last worker has
-// closed the line. Await must have returned.
+// Close leaves the line. The connection is closed when the last worker has left. Await must have
+// returned.
 func (l *WakeLine) Close() {
 	if l == nil || l.lines == nil {
 		panic("queue: a *WakeLine is nil or empty: use one that WakeLine returned")
@@ -74,7 +77,7 @@ func (l *WakeLine) Close() {
 	l.lines.leave(l)
 }
 
-// wakeLines are the wake lines of a namespace that workers of this process use.
+// wakeLines holds the wake lines that the workers of this process use, by the keys of their queues.
 type wakeLines struct {
 	mu    sync.Mutex
 	lines map[string]*WakeLine

@@ -10,36 +10,38 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// MaxProgress is how many bytes of an attempt's progress are kept.
+// MaxProgress is the greatest number of bytes of an attempt's progress. A longer text is cut.
 const MaxProgress = 1 << 10
 
 // Held is an attempt that a worker runs.
 type Held struct {
 	ID    string
 	Epoch int64
-	// Progress is how far the attempt is, for people who read the record. "" keeps the
+	// Progress is a text for people who read the record, such as "page 3 of 9". "" keeps the
 	// progress that was reported before.
 	Progress string
 }
 
-// Stop says that an attempt must stop. Reason is timeout, cancelled, lost (the task was claimed
-// again), released, gone (there is no such task), or another end of the task in small letters. With
-// cancelling the attempt keeps its claim until it has stopped or the task's grace is over.
+// Stop is an order to stop an attempt. Reason is timeout, cancelled, lost (the task was claimed
+// again), released, gone (the task does not exist), or another end of the task in small letters.
+// With cancelling the attempt keeps its claim until it has stopped or the task's grace is over.
 type Stop struct {
 	ID     string
 	Epoch  int64
 	Reason string
 }
 
-// OfWorker reports whether the worker itself must drain (StopWorker), not an attempt.
+// OfWorker reports whether the order is for the worker itself, not for an attempt: the worker must
+// drain, because of StopWorker.
 func (s Stop) OfWorker() bool { return s.ID == "-" }
 
-// Heartbeat renews a worker's lease, which then ends lease from now, and reports what the worker
-// holds. It returns the attempts that must stop. Progress of an attempt that must stop is ignored.
+// Heartbeat renews a worker's lease, which then ends lease from now, and reports the attempts that
+// the worker runs. It returns the attempts that must stop. The progress of an attempt that must stop
+// is ignored.
 //
-// known is the greatest seq for which this fetch and all earlier ones of the worker were answered or
-// given up. A claim of these fetches that is not in held was never received, and is given back. With
-// lease 0 the worker says goodbye: all its claims are given back.
+// known acknowledges fetches: it is the greatest seq up to which the worker has either received the
+// reply or given up on it. A claim of these fetches that is not in held was never received, so its
+// task is given back. A lease of 0 means that the worker exits: all its claims are given back.
 func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("heartbeat", "", err)
@@ -55,18 +57,19 @@ func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, l
 	for _, h := range held {
 		args = append(args, h.ID, h.Epoch, h.Progress)
 	}
-	stops, left, err := a.beat(ctx, partition, args)
-	for lease == 0 && err == nil && left > 0 { // a call gives back at most 500 claims
-		before := left
-		if _, left, err = a.beat(ctx, partition, args[:3]); left >= before {
+	stops, remaining, err := a.beat(ctx, partition, args)
+	for lease == 0 && err == nil && remaining > 0 { // a call gives back at most 500 claims
+		before := remaining
+		// Without progress the loop would not end: a reply is not trusted.
+		if _, remaining, err = a.beat(ctx, partition, args[:3]); remaining >= before {
 			break
 		}
 	}
 	return stops, refusal.Failed("heartbeat", "", err)
 }
 
-// beat makes the call. left is how many tasks the worker still holds after a goodbye.
-func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []Stop, left int64, err error) {
+// beat makes one call. left is the number of tasks that the worker still holds if the lease is 0.
+func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []Stop, remaining int64, err error) {
 	reply, err := a.q.engine.Call(ctx, partition, "heartbeat", args...)
 	answers, err := engine.List(reply, err, 2)
 	if err != nil {
@@ -82,10 +85,11 @@ func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []
 	return stops, engine.Number(answers[1]), nil
 }
 
-// Stops subscribes to the messages that tell a worker to stop. It calls stop for each attempt of the
-// worker that another client or the sweep has ended; a heartbeat would report it only later. A message
-// can be lost with its connection. Stops calls again when that can have happened: a heartbeat then
-// returns what was missed. All calls come from one goroutine. The returned function ends the subscription.
+// Stops subscribes to the messages that order a worker to stop. It calls stop for each attempt of
+// the worker that another client or the sweep has ended, because the next heartbeat would report it
+// later. A message can be lost with its connection. When that may have happened, Stops calls again,
+// and the worker should send a heartbeat, which returns the orders that were missed. All calls come
+// from one goroutine. The returned function ends the subscription.
 func (a Attempts) Stops(worker string, stop func(Stop), again func()) (end func()) {
 	if stop == nil || again == nil {
 		panic("queue: Stops needs two functions: stop and again")

@@ -17,8 +17,9 @@ type Ask struct {
 	Lease  time.Duration // how long the worker keeps its claims without another fetch or heartbeat
 }
 
-// Quota is how many tasks a queue can give in the first round. In the second round the rest of
-// Ask.N is taken from the queues in order.
+// Quota is the number of tasks that one queue can give in the first round. In the second round the
+// rest of Ask.N is taken from the queues in order, so that no slot stays idle while a queue has
+// tasks.
 type Quota struct {
 	Queue string
 	N     int
@@ -38,7 +39,7 @@ type Claim struct {
 	LeaseLosses     int
 	RetryExpression string // the worker evaluates it when an attempt fails: see Outcome.Retry
 	CreatedAt       time.Time
-	Deadline        time.Time // the earlier of its own and its ancestors'; zero: none
+	Deadline        time.Time // the earliest deadline of the task and its ancestors; zero: none
 	AttemptDeadline time.Time // zero: none before Deadline
 	TimeoutGrace    time.Duration
 	WarnAt          time.Time // when to warn that the deadline is near; zero: never
@@ -54,21 +55,24 @@ func (c *Claim) Attempt() int { return c.Retries + 1 }
 type Reply struct {
 	Verdicts []Verdict
 	Claims   []Claim
-	// Look is when to fetch again, even if no wake token comes: see More and Stopping.
+	// Look is the time after which the worker must fetch again, even if no wake token comes. See
+	// More and Stopping.
 	Look time.Duration
-	// Repeat is set if Ask.Seq, or a later one, was used in the partition before. Then the claims are those of this
-	// Seq that the worker still holds, and no others.
+	// Repeat is set if Ask.Seq, or a later one, was already used in the partition. Then Claims holds
+	// only those tasks claimed with this Seq that the worker still holds.
 	Repeat bool
-	// Ended is how many tasks the call ended because their time was up, instead of claiming or settling them.
+	// Ended counts the tasks that the call ended because their time was up, instead of claiming or
+	// settling them.
 	Ended int
-	// Errors says which keys could not be read or written. Everything else was done.
+	// Errors lists the keys that could not be read or written. The call did everything else.
 	Errors []string
 }
 
-// More reports whether the requested queues have more tasks to give.
+// More reports whether the requested queues have more tasks, so that the worker should fetch again
+// at once.
 func (r *Reply) More() bool { return r.Look == 0 }
 
-// Stopping reports whether the worker must stop (StopWorker). It gets no more tasks.
+// Stopping reports whether the worker must stop, because of StopWorker. It gets no more tasks.
 func (r *Reply) Stopping() bool { return r.Look < 0 }
 
 // Fetch claims ready tasks for a worker.
@@ -95,7 +99,7 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 	return trip, refusal.Failed("fetch", "", err)
 }
 
-// check refuses a request that cannot be meant.
+// check validates the request, so that an invalid one fails without a call to Redis.
 func (a *Ask) check() error {
 	switch {
 	case a.N < 0:
@@ -124,9 +128,9 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 	if err != nil || len(words)%claimWords != 1 {
 		return engine.Unexpected("claims", answer)
 	}
-	look := engine.Number(words[0]) // lua/queue/queue.lua
+	look := engine.Number(words[0]) // in ms; lua/queue/queue.lua lists the negative values
 	if r.Repeat = look == -2; r.Repeat {
-		look = 1000
+		look = 1000 // positive, since 0 means More and less than 0 means Stopping
 	}
 	r.Look = time.Duration(look) * time.Millisecond
 	at := engine.Instant(now)
@@ -168,7 +172,7 @@ func (c *Claim) readSpec(spec string) bool {
 	if s.payload != "" {
 		c.Payload = []byte(s.payload)
 	}
-	for name, value := range s.more {
+	for name, value := range s.fields {
 		switch name {
 		case "headers":
 			c.Headers = readHeaders(value)
@@ -187,8 +191,8 @@ func (c *Claim) readSpec(spec string) bool {
 	return true
 }
 
-// Answers returns nil if a partition replies to an empty call. A worker uses it to distinguish a
-// call with a large reply from a partition that hangs.
+// Answers makes an empty call to a partition, and returns nil if it replies. With it a worker
+// distinguishes a partition that hangs from a call whose reply is large and takes long.
 func (a Attempts) Answers(ctx context.Context, partition int) error {
 	if err := a.q.ready(ctx); err != nil {
 		return refusal.Failed("answers", "", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Verb is how an attempt ended, as its worker reports it.
+// Verb is the worker's report of an attempt's end.
 type Verb string
 
 // The verbs of an [Outcome].
@@ -37,7 +37,8 @@ type Outcome struct {
 }
 
 // Verdict is the reply to an [Outcome]. After Fail, the status PENDING means that the task will be
-// retried. If Word is VerdictLost, Status is what the task is now: it runs elsewhere, waits, or has ended.
+// retried. With VerdictLost, Status is the task's present status: another worker runs it, it waits,
+// or it has ended.
 type Verdict struct {
 	Word   VerdictWord
 	Status Status // of VerdictOK and VerdictLost
@@ -101,7 +102,7 @@ func (o *Outcome) check(maxBytes int) error {
 	if len(o.Retry) > 1024 {
 		return refusal.Invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
 	}
-	if why, found := strings.CutPrefix(o.Retry, "fail: "); o.Retry != "" && o.Retry != "retry" && o.Retry != "fail" && (!found || why == "") {
+	if reason, failed := strings.CutPrefix(o.Retry, "fail: "); o.Retry != "" && o.Retry != "retry" && o.Retry != "fail" && (!failed || reason == "") {
 		return refusal.Invalid("retry", "%q must be empty, retry, fail, or fail: with a reason", refusal.Clip(o.Retry))
 	}
 	if o.Delay < 0 {
@@ -164,7 +165,7 @@ func readVerdicts(answer any, n int) ([]Verdict, error) {
 	return verdicts, nil
 }
 
-// readVerdict reads a verdict that is not a status: a word, and what belongs to it.
+// readVerdict reads a verdict that is not just a status: a word and its values.
 func readVerdict(words []any) Verdict {
 	v := Verdict{Word: VerdictWord(engine.Text(words[0]))}
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// maxReason is the most bytes of a reason, which is kept with each task that it ends.
+// maxReason is the greatest number of bytes of a reason. It is small, because the reason is stored
+// with each task that the call ends.
 const maxReason = 8192
 
 // Cancellation is the result of cancelling a task. Done is true if the task was live. Otherwise
@@ -19,27 +20,29 @@ const maxReason = 8192
 type Cancellation struct {
 	Done   bool
 	Status Status
-	// GraceEnds is set if the task still runs in its grace. Its Status is Running. It will be
-	// CANCELLED whatever its handler returns, at GraceEnds at the latest.
+	// GraceEnds is set if the handler still runs in the task's CancelGrace. Then Status is Running.
+	// The task will be CANCELLED whatever the handler returns, at GraceEnds at the latest.
 	GraceEnds time.Time
 	Result    []byte // if it had COMPLETED
 	Error     string // if it had FAILED, or was CANCELLED before
 	Err       error  // set by CancelAll: refusal.ErrNotFound or refusal.ErrBroken
 }
 
-// Cancel ends a task as CANCELLED. The context of a running handler ends at once. If the task has
-// a CancelGrace, it keeps its claim that long, so that the handler can clean up. The reason is
-// stored as the task's error. A task that has ended is not changed, and the Cancellation says how
-// it ended. A task whose time is up is not cancelled: it ends as FAILED by its timeout.
+// Cancel ends a task as CANCELLED. The context of a running handler ends at once. If the task has a
+// CancelGrace, it keeps its claim that long, so that the handler can clean up. The reason is stored
+// as the task's error.
+//
+// A task that has ended is not changed, and the Cancellation reports how it ended. A task whose time
+// is up is not cancelled: it ends as FAILED by its timeout.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, error) {
 	if err := q.ready(ctx); err != nil {
 		return Cancellation{}, refusal.Failed("cancel", "", err)
 	}
-	all, err := q.CancelAll(ctx, []string{id}, reason)
+	cancellations, err := q.CancelAll(ctx, []string{id}, reason)
 	if err != nil {
 		return Cancellation{}, err
 	}
-	return all[0], refusal.Failed("cancel", id, all[0].Err)
+	return cancellations[0], refusal.Failed("cancel", id, cancellations[0].Err)
 }
 
 // CancelAll cancels a list of tasks, up to 500 in a round trip. If one of the ids cannot be an id of this
@@ -54,19 +57,19 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 
 func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	span := q.tracer.Cancel(ctx, len(ids))
-	all, err := q.cancelEach(ctx, call, owner, ids, reason)
+	cancellations, err := q.cancelEach(ctx, call, owner, ids, reason)
 	q.traceCancel(ctx, span, ids, err)
-	return all, err
+	return cancellations, err
 }
 
 func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
-	if err := owned(owner, ids); err != nil {
+	if err := checkOwner(owner, ids); err != nil {
 		return nil, refusal.Failed("cancel", "", err)
 	}
-	all := make([]Cancellation, len(ids))
+	cancellations := make([]Cancellation, len(ids))
 	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
 		reply, err := q.engine.Call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
 		answers, err := engine.Elements(reply, err)
@@ -77,18 +80,18 @@ func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string
 			if i >= len(answers) {
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))
 			}
-			all[place] = readCancellation(answers[i])
-			if errors.Is(all[place].Err, refusal.ErrNotOwner) {
-				return all[place].Err
+			cancellations[place] = readCancellation(answers[i])
+			if errors.Is(cancellations[place].Err, refusal.ErrNotOwner) {
+				return cancellations[place].Err
 			}
 		}
 		return nil
 	})
-	return all, refusal.Failed("cancel", "", err)
+	return cancellations, refusal.Failed("cancel", "", err)
 }
 
-// owned checks that all ids are ids of children of owner. An empty owner accepts all ids.
-func owned(owner string, ids []string) error {
+// checkOwner checks that all tasks are children of owner. An empty owner accepts all ids.
+func checkOwner(owner string, ids []string) error {
 	for _, id := range ids {
 		if owner != "" && names.OwnerOf(id) != owner {
 			return fmt.Errorf("%w: %s", refusal.ErrNotOwner, refusal.Clip(id))

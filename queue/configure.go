@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Settings are the settings of a namespace that can be changed while programs use it. They have the same meaning as
-// in [Config].
+// Settings are the settings of a namespace that can be changed while programs use it. [Config]
+// describes the fields.
 type Settings struct {
 	Events   EventLevel
 	EventMiB int
@@ -54,7 +54,7 @@ func (q *Queue) Configure(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// check refuses settings that no namespace can have. A field may be zero.
+// check validates the settings. The zero value of a field is valid.
 func (s Settings) check() error {
 	switch s.Events {
 	case "", EventsAll, EventsTerminal, EventsNone:
@@ -70,25 +70,26 @@ func (s Settings) check() error {
 	return nil
 }
 
-// settings returns those that the program gave to Open.
+// settings returns the part of the Config that the namespace stores.
 func (c *Config) settings() Settings { return Settings{c.Events, c.EventMiB, c.Figures} }
 
-// warnOfSettings logs a warning if the program gave Open other settings than the namespace has. words is the answer to open.
+// warnOfSettings logs a warning if Config has other settings than the namespace. words is the reply
+// to open.
 func (q *Queue) warnOfSettings(words []any) {
 	if len(words) < 6 {
-		return // a reply is not trusted (internal/engine/call.go)
+		return // a reply of an unexpected form is no reason to panic: see internal/engine/call.go
 	}
-	given, differ := q.config.settings(), []string{}
-	compare := func(name, given, has string) {
-		if given != "" && given != "0" && given != has {
-			differ = append(differ, fmt.Sprintf("%s is %s, not %s", name, has, given))
+	config, differences := q.config.settings(), []string{}
+	compare := func(name, configured, stored string) {
+		if configured != "" && configured != "0" && configured != stored {
+			differences = append(differences, fmt.Sprintf("%s is %s, not %s", name, stored, configured))
 		}
 	}
-	compare("events", string(given.Events), engine.Text(words[3]))
-	compare("event_mib", fmt.Sprint(given.EventMiB), engine.Text(words[4]))
-	compare("figures", given.Figures, engine.Text(words[5]))
-	if len(differ) > 0 {
+	compare("events", string(config.Events), engine.Text(words[3]))
+	compare("event_mib", fmt.Sprint(config.EventMiB), engine.Text(words[4]))
+	compare("figures", config.Figures, engine.Text(words[5]))
+	if len(differences) > 0 {
 		q.config.Logger.Warn("The namespace has other settings than this program opens it with, and the former apply: change them with Queue.Configure or `curfew namespace set`",
-			"namespace", q.config.Namespace, "settings", strings.Join(differ, "; "))
+			"namespace", q.config.Namespace, "settings", strings.Join(differences, "; "))
 	}
 }

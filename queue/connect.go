@@ -39,7 +39,7 @@ func Connect(address string) (redis.UniversalClient, error) {
 	if strings.HasPrefix(address, "unix:") {
 		return connectServer(address, certificates)
 	}
-	u, err := takeApart(address)
+	u, err := parseGroup(address)
 	if err != nil {
 		return nil, err
 	}
@@ -54,20 +54,23 @@ func Connect(address string) (redis.UniversalClient, error) {
 	return connectServer(address, certificates)
 }
 
-// badURL returns an error that says what is wrong with a URL. It never quotes the URL.
-func badURL(what string) error { return fmt.Errorf("%w: the Redis URL %s", refusal.ErrInvalid, what) }
+// badURL returns an error about a URL, whose text continues "the Redis URL". The error never quotes
+// the URL, because a URL can contain a password.
+func badURL(problem string) error {
+	return fmt.Errorf("%w: the Redis URL %s", refusal.ErrInvalid, problem)
+}
 
-// unreadable matches the names and types of options whose values go-redis cannot read. The names are those of
-// go-redis: other parts of its errors can quote the URL.
+// unreadable matches go-redis' errors about an option whose value it cannot read. It takes only the
+// option's name and type, because the rest of the error can quote the URL.
 var unreadable = regexp.MustCompile(`^redis: invalid ([a-z_]+) (number|duration|boolean)\b`)
 
-// badPart returns the error for a URL that go-redis refuses. form is a good one.
+// badPart returns the error for a URL that go-redis refuses. form is a valid URL, as an example.
 func badPart(err error, form string) error {
-	what := "has an unknown part or option"
+	problem := "has an unknown part or option"
 	if option := unreadable.FindStringSubmatch(err.Error()); option != nil {
-		what = "has a value for " + option[1] + " that is not a " + option[2]
+		problem = "has a value for " + option[1] + " that is not a " + option[2]
 	}
-	return badURL(what + ": write " + form + ", and after ? only options that go-redis knows")
+	return badURL(problem + ": write " + form + ", and after ? only options that go-redis knows")
 }
 
 const malformed = "is malformed: write redis://user:password@host:6379/0, and write special characters of a password as %XX"
@@ -84,8 +87,8 @@ func connectServer(address string, certificates *certificates) (redis.UniversalC
 	if err != nil {
 		return nil, badPart(err, "redis://user:password@host:6379/0")
 	}
-	// Without it a context's deadline does not end a read, and a server that hangs holds
-	// a call for the whole ReadTimeout.
+	// Without this option a context's deadline does not end a read, so a server that hangs would
+	// hold a call for the whole ReadTimeout.
 	options.ContextTimeoutEnabled = true
 	if options.PoolSize == 0 {
 		options.PoolSize = poolSize
@@ -94,19 +97,19 @@ func connectServer(address string, certificates *certificates) (redis.UniversalC
 	return redis.NewClient(options), nil
 }
 
-// groupURL is a URL that can name several hosts. Package net/url does not read those.
+// groupURL is a parsed URL with any number of hosts. Package net/url does not parse several hosts.
 type groupURL struct {
 	url.URL          // of the first host, with scheme redis or rediss
 	kind    string   // "", cluster or sentinel
 	hosts   []string // with ports
 }
 
-// takeApart parses the URLs whose scheme begins with redis.
-func takeApart(address string) (*groupURL, error) {
-	scheme, rest, found := strings.Cut(address, "://")
+// parseGroup parses a URL whose scheme begins with redis.
+func parseGroup(address string) (*groupURL, error) {
+	scheme, rest, separated := strings.Cut(address, "://")
 	scheme, kind, _ := strings.Cut(scheme, "+")
-	port, known := map[string]string{"": "6379", "cluster": "6379", "sentinel": "26379"}[kind]
-	if !found || scheme != "redis" && scheme != "rediss" || !known || strings.HasSuffix(address[:strings.Index(address, "://")], "+") {
+	port, isKind := map[string]string{"": "6379", "cluster": "6379", "sentinel": "26379"}[kind]
+	if !separated || scheme != "redis" && scheme != "rediss" || !isKind || strings.HasSuffix(address[:strings.Index(address, "://")], "+") {
 		return nil, badURL("must begin with redis://, rediss:// or unix://, and name a host or a socket; " +
 			"redis+cluster:// and redis+sentinel:// name several hosts")
 	}
@@ -117,35 +120,35 @@ func takeApart(address string) (*groupURL, error) {
 	at := strings.LastIndexByte(rest[:end], '@') + 1
 	u := &groupURL{kind: kind}
 	for host := range strings.SplitSeq(rest[at:end], ",") {
-		one, err := url.Parse(scheme + "://" + rest[:at] + host + rest[end:])
+		server, err := url.Parse(scheme + "://" + rest[:at] + host + rest[end:])
 		if err != nil {
 			return nil, badURL(malformed)
 		}
-		if one.Hostname() == "" {
+		if server.Hostname() == "" {
 			return nil, badURL("must name a host between redis:// and the path, and between commas")
 		}
-		if one.Port() == "" {
-			one.Host = net.JoinHostPort(one.Hostname(), port)
+		if server.Port() == "" {
+			server.Host = net.JoinHostPort(server.Hostname(), port)
 		}
 		if len(u.hosts) == 0 {
-			u.URL = *one
+			u.URL = *server
 		}
-		u.hosts = append(u.hosts, one.Host)
+		u.hosts = append(u.hosts, server.Host)
 	}
 	return u, nil
 }
 
-// names returns the parts of the path.
+// names returns the elements of the path: of a sentinel URL the master's name and the database.
 func (u *groupURL) names() []string {
 	return slices.DeleteFunc(strings.Split(u.Path, "/"), func(name string) bool { return name == "" })
 }
 
-// forGoRedis returns the URL in the form of go-redis: further hosts and other parameters are in
-// the query.
-func (u *groupURL) forGoRedis(more url.Values) string {
+// forGoRedis returns the URL in go-redis' form, in which the query holds all hosts but the first,
+// and other parameters.
+func (u *groupURL) forGoRedis(parameters url.Values) string {
 	out := u.URL
 	query := out.Query()
-	for name, values := range more {
+	for name, values := range parameters {
 		query[name] = values
 	}
 	query["addr"] = u.hosts[1:]

@@ -10,12 +10,14 @@ import (
 )
 
 const (
-	// poolSize bounds the connections to a node. A worker needs one for each partition to wait on,
-	// and more for its calls. Connections are made when they are needed.
+	// poolSize bounds the connections to a node. A worker waits on one connection for each
+	// partition, and needs more for its calls. go-redis makes a connection only when it is needed,
+	// so a large pool costs nothing.
 	poolSize = 256
-	// dialFor bounds one dial, so that a host that drops packets is given up soon.
+	// dialFor bounds one dial, because a host that drops packets would otherwise hold a call much
+	// longer.
 	dialFor = 2 * time.Second
-	// mapAge is how old a cluster's slot map can become before it is read again.
+	// mapAge is the greatest age of a cluster's slot map before it is read again.
 	mapAge = time.Second
 	// sentinelFor bounds one reply. It must be well below dialFor: go-redis asks a sentinel within
 	// a dial, and if both end together it does not try the next sentinel.
@@ -65,7 +67,7 @@ func complete[T comparable](option *T, value T) {
 	}
 }
 
-// briefMap bounds the time of CLUSTER SLOTS. go-redis asks one node after the other, and all
+// briefMap bounds the time of CLUSTER SLOTS. go-redis tries the nodes one after the other, and all
 // calls of the program wait while a node hangs.
 type briefMap struct{}
 

@@ -21,10 +21,11 @@ func (c *certificates) addTo(config *tls.Config) {
 	}
 }
 
-// takeCertificates reads the files that a URL names. rest is the URL without these options, which go-redis does not know.
+// takeCertificates reads the files that the TLS options of a URL name. rest is the URL without these
+// options, because go-redis refuses options that it does not know.
 func takeCertificates(address string) (rest string, c *certificates, err error) {
-	before, query, found := strings.Cut(address, "?")
-	if !found || !strings.Contains(query, "tls_") {
+	server, query, hasQuery := strings.Cut(address, "?")
+	if !hasQuery || !strings.Contains(query, "tls_") {
 		return address, nil, nil
 	}
 	values, err := url.ParseQuery(query)
@@ -36,7 +37,7 @@ func takeCertificates(address string) (rest string, c *certificates, err error) 
 		values.Del(name)
 	}
 	switch {
-	case !strings.HasPrefix(before, "rediss"):
+	case !strings.HasPrefix(server, "rediss"):
 		return "", nil, badURL("names certificates but does not use TLS: begin with rediss://")
 	case (cert == "") != (key == ""):
 		return "", nil, badURL("must name both tls_cert and tls_key, or neither")
@@ -56,7 +57,7 @@ func takeCertificates(address string) (rest string, c *certificates, err error) 
 		c.own = []tls.Certificate{pair}
 	}
 	if len(values) == 0 {
-		return before, c, nil
+		return server, c, nil
 	}
-	return before + "?" + values.Encode(), c, nil
+	return server + "?" + values.Encode(), c, nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Controlled is the state of a queue when its controls were changed.
+// Controlled is the state of a queue at the time of a change.
 type Controlled struct {
-	Known bool  // the queue had tasks or controls before; false: the change applies from its first task on
+	Known bool  // whether the queue had tasks or controls before; if not, the change applies from its first task on
 	Ready int64 // tasks in its line
 }
 
-// Pause stops a queue from giving tasks until Resume. Its tasks stay in line, and are FAILED
-// when their time is up. Running tasks continue.
+// Pause keeps the tasks of a queue from being claimed, until Resume. Its tasks stay in line, and are
+// FAILED when their time is up. Running tasks continue.
 func (q *Queue) Pause(ctx context.Context, queue string) (Controlled, error) {
 	if err := q.ready(ctx); err != nil {
 		return Controlled{}, refusal.Failed("pause", "", err)
@@ -31,37 +31,37 @@ func (q *Queue) Resume(ctx context.Context, queue string) (Controlled, error) {
 	return q.control(ctx, "resume", queue, "paused", "")
 }
 
-// LimitRunning lets at most n tasks of a queue run at once, over all workers. 0 removes the limit.
-// Each partition has an equal share of n, rounded down. So n must be at least the number of
+// LimitRunning limits how many tasks of a queue run at once, over all workers. 0 removes the limit.
+// Each partition enforces an equal share of n, rounded down. So n must be at least the number of
 // partitions, and should be a multiple of it.
 func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controlled, error) {
 	if err := q.ready(ctx); err != nil {
 		return Controlled{}, refusal.Failed("limit running", "", err)
 	}
-	parts := q.Partitions()
+	partitions := q.Partitions()
 	switch {
 	case n == 0:
 		return q.control(ctx, "limit running", queue, "max_running", "")
 	case n < 0:
 		return Controlled{}, refusal.Failed("limit running", "", refusal.Invalid("max running", "%d must be at least 1, or 0 for no limit", n))
-	case n < parts:
+	case n < partitions:
 		return Controlled{}, refusal.Failed("limit running", "", refusal.Invalid("max running",
-			"%d cannot be shared by %d partitions, since one of them would never give a task: allow at least %d, or use a namespace with %d partitions", n, parts, parts, n))
+			"%d cannot be shared by %d partitions, since one of them would never give a task: allow at least %d, or use a namespace with %d partitions", n, partitions, partitions, n))
 	}
-	return q.control(ctx, "limit running", queue, "max_running", n/parts)
+	return q.control(ctx, "limit running", queue, "max_running", n/partitions)
 }
 
-// Rate is how many tasks a queue can give: N in each Per on average, and up to Burst at once after
-// it has given fewer. The zero Rate is no limit.
+// Rate limits how often tasks of a queue are claimed: N in each Per on average, and up to Burst at
+// once after a quiet time. The zero Rate is no limit.
 type Rate struct {
 	N     int
 	Per   time.Duration
 	Burst int // defaults to N
 }
 
-// LimitRate lets a queue give at most as many tasks as a rate allows, over all workers. The zero
-// Rate removes the limit. Each partition has an equal share of the rate and of the burst. So the
-// burst must be at least the number of partitions.
+// LimitRate limits how often tasks of a queue are claimed, over all workers. The zero Rate removes
+// the limit. Each partition enforces an equal share of the rate and of the burst, so the burst must
+// be at least the number of partitions.
 func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled, error) {
 	if err := q.ready(ctx); err != nil {
 		return Controlled{}, refusal.Failed("limit rate", "", err)
@@ -73,7 +73,7 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 		r.Burst = r.N
 	}
 	var err error
-	parts := q.Partitions()
+	partitions := q.Partitions()
 	switch {
 	case r.N <= 0:
 		err = refusal.Invalid("rate", "%d must be at least 1: to stop a queue, Pause it; the zero Rate is no limit", r.N)
@@ -83,24 +83,25 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 		err = refusal.Invalid("rate", "%d must be at most 2^53", r.N)
 	case r.Burst < 0:
 		err = refusal.Invalid("burst", "%d must be at least 1, or 0 for as many as the rate", r.Burst)
-	case r.Burst < parts:
-		err = refusal.Invalid("burst", "%d cannot be shared by %d partitions, since each gives its first task at once: allow at least %d, or use a namespace with %d partitions", r.Burst, parts, parts, r.Burst)
+	case r.Burst < partitions:
+		err = refusal.Invalid("burst", "%d cannot be shared by %d partitions, since each gives its first task at once: allow at least %d, or use a namespace with %d partitions", r.Burst, partitions, partitions, r.Burst)
 	}
 	if err != nil {
 		return Controlled{}, refusal.Failed("limit rate", "", err)
 	}
-	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", perPartition(r.Per, parts), "burst", max(r.Burst/parts, 1))
+	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", perPartition(r.Per, partitions), "burst", max(r.Burst/partitions, 1))
 }
 
-// perPartition returns the ms in which one of the partitions gives as many tasks as all of them give in per. It
-// rounds up, so that the queue does not give more than its rate. The product in ns can overflow.
+// perPartition returns the time in ms in which one partition gives as many tasks as all partitions
+// give in per. It rounds up, so that the queue does not exceed its rate. It multiplies the ms and
+// the rest apart, because the product in ns can overflow.
 func perPartition(per time.Duration, partitions int) int64 {
 	n, rest := int64(partitions), per%time.Millisecond
 	return per.Milliseconds()*n + (int64(rest)*n+int64(time.Millisecond)-1)/int64(time.Millisecond)
 }
 
-// control changes the controls in every partition. If it returns the error of a call, some
-// partitions can have the change already; make the same call again.
+// control changes the controls in every partition. After an error some partitions can have the
+// change already, so the caller should repeat the call.
 func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) (Controlled, error) {
 	var sum Controlled
 	if err := checkQueue("queue", queue); err != nil {
@@ -119,9 +120,9 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 	return sum, nil
 }
 
-// Drain cancels the tasks in a queue's line, up to 500 in a call, and returns how many it cancelled.
-// Tasks that run continue. Delayed tasks, and tasks that join the line meanwhile, stay. If Drain
-// returns an error, the tasks that it counts are cancelled and others can be: drain again.
+// Drain cancels the tasks in a queue's line, up to 500 in a call, and returns their number. Running
+// tasks continue. Delayed tasks stay, and so do tasks that join the line during the drain. If Drain
+// returns an error, the tasks that it counts are cancelled, and more can be: drain again.
 func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) {
 	if err := q.ready(ctx); err != nil {
 		return 0, refusal.Failed("drain", "", err)
@@ -142,8 +143,9 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 	return sum, nil
 }
 
-// drainOne cancels the tasks that the line of a partition has at the start. Tasks that join it
-// meanwhile stay, such as the hooks of cancelled tasks.
+// drainOne cancels the tasks that are in a partition's line at the start. The first call only reads
+// the end of the line, because tasks that join later must stay, such as the hooks of cancelled
+// tasks.
 func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
 	reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, 0, "")
 	words, err := engine.List(reply, err, 6)

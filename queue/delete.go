@@ -11,36 +11,35 @@ import (
 
 // Deletion is the result of deleting the record of a task.
 type Deletion struct {
-	// RemovedAt is when the record will be removed, if the task ended less than a minute ago. A reaper
-	// removes it then. It is zero if the record is removed already.
+	// RemovedAt is set if the task ended less than a minute ago. A reaper removes the record at this
+	// instant. Otherwise the record is removed already, and RemovedAt is zero.
 	RemovedAt time.Time
 	// Err is set by DeleteAll: refusal.ErrNotFound, refusal.ErrNotEnded, refusal.ErrNeeded or
 	// refusal.ErrBroken.
 	Err error
 }
 
-// Delete removes the record of an ended task with its payload and result before its retention is over. A
-// record stays for a minute after the task's end, since a program may repeat a call about the task. If
-// that minute is not over, the Deletion says when the record will be removed.
+// Delete removes the record of an ended task, with its payload and result, before its retention is
+// over. A record stays for a minute after the task's end, because a program may still repeat a call
+// about the task. During that minute the Deletion holds the instant at which the record will be
+// removed.
 //
 // Delete returns
 //   - [refusal.ErrNotEnded] if the task has not ended: cancel it first;
-//   - [refusal.ErrNeeded] if its owner has not ended and can read it, if not all of the children of the
-//     task or of its owner have ended, or if its hook has not ended;
-//   - [refusal.ErrNotFound] if there is no such task. This also happens if the reply of a call that
-//     removed the record was lost, and the call was repeated.
+//   - [refusal.ErrNeeded] if a live owner can still read it, if children of the task or of its owner have not ended, or if its hook has not ended;
+//   - [refusal.ErrNotFound] if there is no such task. This also happens if the reply of a call that removed the record was lost, and the call was repeated.
 //
-// The idempotency key of the task is kept for a day after the end. Until then a task with this key is
-// not created.
+// The idempotency key of the task is kept for a day after the end. Until then a task with this key
+// is not created.
 func (q *Queue) Delete(ctx context.Context, id string) (Deletion, error) {
 	if err := q.ready(ctx); err != nil {
 		return Deletion{}, refusal.Failed("delete", "", err)
 	}
-	all, err := q.DeleteAll(ctx, []string{id})
+	deletions, err := q.DeleteAll(ctx, []string{id})
 	if err != nil {
 		return Deletion{}, err
 	}
-	return all[0], refusal.Failed("delete", id, all[0].Err)
+	return deletions[0], refusal.Failed("delete", id, deletions[0].Err)
 }
 
 // DeleteAll deletes the records of a list of tasks, up to 500 in a round trip. If one of the ids cannot be
@@ -50,7 +49,7 @@ func (q *Queue) DeleteAll(ctx context.Context, list []string) ([]Deletion, error
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("delete all", "", err)
 	}
-	all := make([]Deletion, len(list))
+	deletions := make([]Deletion, len(list))
 	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
 		for len(ids) > 0 { // a reply ends early if much was removed
 			reply, err := q.engine.Call(ctx, p, "delete", ids...)
@@ -62,7 +61,7 @@ func (q *Queue) DeleteAll(ctx context.Context, list []string) ([]Deletion, error
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(ids))
 			}
 			for i, answer := range answers {
-				all[places[i]] = readDeletion(answer)
+				deletions[places[i]] = readDeletion(answer)
 			}
 			ids, places = ids[len(answers):], places[len(answers):]
 		}
@@ -71,7 +70,7 @@ func (q *Queue) DeleteAll(ctx context.Context, list []string) ([]Deletion, error
 	if err != nil {
 		return nil, refusal.Failed("delete", "", err)
 	}
-	return all, nil
+	return deletions, nil
 }
 
 func readDeletion(answer any) Deletion {

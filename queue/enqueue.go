@@ -18,16 +18,17 @@ import (
 
 const maxCall = 4 << 20 // bytes of tasks in a call
 
-// aMoment is how long an Enqueue whose context has ended waits to learn whether its call had an effect.
-const aMoment = 50 * time.Millisecond
+// abandonFor bounds how long an Enqueue whose context has ended waits to learn whether its call had
+// an effect.
+const abandonFor = 50 * time.Millisecond
 
 // Enqueue stores a task, and returns when Redis has acknowledged it. An acknowledged task is kept
-// until it has ended, and then for its retention.
+// until it has ended, and then for its retention. Concurrent calls share round trips.
 //
-// If it returns [refusal.ErrUnknown], the task may have been stored. With every other error of package
-// refusal nothing was stored. Such errors are [refusal.ErrInvalid], [refusal.ErrConflict], [refusal.ErrOwnerEnded],
-// [refusal.ErrNotFound] (there is no owner), [refusal.ErrFull] and [refusal.ErrUnavailable].
-// Concurrent calls share round trips.
+// If Enqueue returns [refusal.ErrUnknown], the task may have been stored. With every other error of
+// package refusal nothing was stored: [refusal.ErrInvalid], [refusal.ErrConflict],
+// [refusal.ErrOwnerEnded], [refusal.ErrNotFound] (there is no owner), [refusal.ErrFull] and
+// [refusal.ErrUnavailable].
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("enqueue", "", err)
@@ -46,43 +47,44 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, refusal.Failed("enqueue", task.ID, err)
 	}
-	if ctx.Done() != nil { // the call may return while its task is being sent, and the caller then reuses these
+	if ctx.Done() != nil { // Enqueue may return while the task is being sent, and the caller may then reuse its buffers
 		task.Payload, task.Headers = bytes.Clone(task.Payload), maps.Clone(task.Headers)
 	}
 	id := q.name(p, task)
-	me := &submission{task: task, id: id, mayLeave: ctx.Done() != nil, done: make(chan struct{})}
+	entry := &submission{task: task, id: id, mayLeave: ctx.Done() != nil, done: make(chan struct{})}
 	b := &q.batchers[p]
-	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each submission has its error
+	b.add(entry, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // send sets the error of each submission
 	select {
-	case <-me.done:
-		return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
+	case <-entry.done:
+		return entry.receipt, refusal.Failed("enqueue", entry.receipt.ID, entry.err)
 	case <-ctx.Done():
 	}
-	if b.leave(me) {
+	if b.leave(entry) {
 		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
 	}
-	// A call that is not with Redis now ends at once if nobody waits for it, and it is certain that nothing was stored.
-	soon := time.NewTimer(aMoment)
-	defer soon.Stop()
+	// If all its callers have given up, a call ends at once, unless Redis is processing it. Wait for
+	// that, because the caller should learn that nothing was stored, rather than ErrUnknown.
+	timer := time.NewTimer(abandonFor)
+	defer timer.Stop()
 	select {
-	case <-me.done:
-		if errors.Is(me.err, errNobodyWaits) && !errors.Is(me.err, refusal.ErrUnknown) {
+	case <-entry.done:
+		if errors.Is(entry.err, errNobodyWaits) && !errors.Is(entry.err, refusal.ErrUnknown) {
 			return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
 		}
-		if me.err == nil || !errors.Is(me.err, refusal.ErrUnknown) {
-			return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
+		if entry.err == nil || !errors.Is(entry.err, refusal.ErrUnknown) {
+			return entry.receipt, refusal.Failed("enqueue", entry.receipt.ID, entry.err)
 		}
-	case <-soon.C:
+	case <-timer.C:
 	}
 	return Receipt{ID: id}, refusal.Failed("enqueue", id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
 }
 
-// EnqueueAll stores a list of tasks, up to 500 in a round trip. If one of the tasks is invalid by
-// itself, it stores none and returns [refusal.ErrInvalid]. What only Redis can refuse (a deadline
-// in the past by its clock, a known key with other content) is in that task's Receipt.Err, and the
-// others are stored.
+// EnqueueAll stores a list of tasks, up to 500 in a round trip. If a task is invalid by itself,
+// EnqueueAll stores none and returns [refusal.ErrInvalid]. An error that only Redis can detect is in
+// that task's Receipt.Err, and the other tasks are stored. Examples are a deadline in the past by
+// the clock of Redis, and a known key with other content.
 //
-// If EnqueueAll returns the error of a call, it has also set Receipt.Err for each task that was not
+// If a call fails, EnqueueAll returns its error, and sets Receipt.Err for each task that was not
 // acknowledged. Tasks without Err are stored.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
 	if err := q.ready(ctx); err != nil {
@@ -99,20 +101,20 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 
 func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
 	lines := make([][]*submission, q.Partitions())
-	all := make([]*submission, len(tasks))
-	here := q.spread()
+	submissions := make([]*submission, len(tasks))
+	current := q.spread()
 	// Consecutive tasks go to the same partition, so that a long list fills whole calls.
 	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), maxList)
 	for i := range tasks {
 		if i > 0 && i%run == 0 {
-			here = q.spread()
+			current = q.spread()
 		}
-		p, err := q.placeAt(&tasks[i], here)
+		p, err := q.placeAt(&tasks[i], current)
 		if err != nil {
 			return nil, refusal.Failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
 		}
-		all[i] = &submission{task: &tasks[i], id: q.name(p, &tasks[i])}
-		lines[p] = append(lines[p], all[i])
+		submissions[i] = &submission{task: &tasks[i], id: q.name(p, &tasks[i])}
+		lines[p] = append(lines[p], submissions[i])
 	}
 
 	err := q.engine.EachPartition(func(p int) error {
@@ -127,7 +129,8 @@ func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	})
 
 	receipts := make([]Receipt, len(tasks))
-	for i, p := range all {
+	// After an error of a call, the receipts still matter: some tasks are stored.
+	for i, p := range submissions {
 		receipts[i] = p.receipt
 		receipts[i].Err = p.err
 	}
@@ -141,19 +144,20 @@ func (q *Queue) spread() int {
 
 func (q *Queue) place(task *Task) (int, error) { return q.placeAt(task, q.spread()) }
 
-// placeAt checks a task and returns its partition: the one that it must be in, otherwise here.
-func (q *Queue) placeAt(task *Task, here int) (int, error) {
+// placeAt checks a task and returns its partition: the partition that its id, name or key requires,
+// otherwise the fallback.
+func (q *Queue) placeAt(task *Task, fallback int) (int, error) {
 	if err := task.check(q.config.MaxBytes); err != nil {
 		return 0, err
 	}
 	p, fixed, err := task.home(q.Partitions())
 	if !fixed {
-		p = here
+		p = fallback
 	}
 	return p, err
 }
 
-// name returns the id of a task: the given one, that of its name, or a new one.
+// name returns the id of a task: its own ID, the id that belongs to its Name, or a new one.
 func (q *Queue) name(p int, task *Task) string {
 	switch {
 	case task.ID != "":
@@ -164,9 +168,9 @@ func (q *Queue) name(p int, task *Task) string {
 	return q.ids.Next(p, time.Now())
 }
 
-// send makes one call and gives each submission its receipt or error. If another task has one of
-// the ids already (two programs made the same one), it makes a new id and calls again. If the call
-// fails, send returns its error, and gives it to each submission.
+// send makes one call and sets the receipt or error of each submission. A generated id can already
+// belong to another task, if two programs generated the same one. Then send generates a new id and
+// calls again. If the call fails, send returns its error, and sets it for each submission.
 func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 	for len(batch) > 0 {
 		s := shapes{rows: make([]any, 0, 3*len(batch))}
@@ -186,26 +190,26 @@ func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 			}
 			return err
 		}
-		var again []*submission
-		seen := map[string]bool{} // ids that callers have given
+		var taken []*submission
+		seen := map[string]bool{} // ids that callers chose, in this call
 		for i, c := range batch {
 			switch {
-			case c.read(replies[i]):
+			case c.readReply(replies[i]):
 				c.id = q.ids.Next(p, time.Now())
-				again = append(again, c)
+				taken = append(taken, c)
 			case c.task.fixed():
-				c.receipt.New = c.receipt.New && !seen[c.id] // an earlier task of this call has made it
+				c.receipt.New = c.receipt.New && !seen[c.id] // an earlier task of this call created it
 				seen[c.id] = true
 			}
 		}
-		batch = again
+		batch = taken
 	}
 	return nil
 }
 
-// read reads the answer for one task: its deadline, or a word and its values. It reports whether
-// another task has the id.
-func (c *submission) read(reply any) bool {
+// readReply sets the receipt or the error from the reply for one task: a deadline, or a word and its
+// values. It reports whether the id already belongs to another task.
+func (c *submission) readReply(reply any) bool {
 	if deadline, ok := reply.(string); ok {
 		c.receipt = Receipt{ID: c.id, Deadline: engine.Instant(deadline), New: true}
 		return false
@@ -215,14 +219,14 @@ func (c *submission) read(reply any) bool {
 		c.err = err
 		return false
 	}
-	word, id, more := engine.Text(words[0]), engine.Text(words[1]), any("")
+	word, id, value := engine.Text(words[0]), engine.Text(words[1]), any("")
 	if len(words) > 2 {
-		more = words[2]
+		value = words[2]
 	}
 	c.receipt.ID = id
 	switch word {
 	case "KNOWN":
-		c.receipt.Deadline = engine.Instant(more)
+		c.receipt.Deadline = engine.Instant(value)
 	case "CONFLICT":
 		c.err = refusal.ErrConflict
 	case "TAKEN":
@@ -237,13 +241,13 @@ func (c *submission) read(reply any) bool {
 			c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
 		}
 	case "OWNER":
-		if c.err = refusal.ErrOwnerEnded; engine.Text(more) == "" {
+		if c.err = refusal.ErrOwnerEnded; engine.Text(value) == "" {
 			c.err = fmt.Errorf("owner %s: %w", id, refusal.ErrNotFound)
 		}
 		c.receipt.ID = c.id
 	case "INVALID":
 		c.receipt.ID = ""
-		c.err = refusal.Invalid(id, "%s", engine.Text(more))
+		c.err = refusal.Invalid(id, "%s", engine.Text(value))
 	case "BROKEN":
 		c.err = broken(words[2:])
 	default:
@@ -252,14 +256,14 @@ func (c *submission) read(reply any) bool {
 	return false
 }
 
-// batcher sends concurrent enqueues of one process in shared calls: while a call is under way, the
-// next tasks are collected. There is no timer, so a single task is not delayed. The goroutine that
+// batcher sends concurrent enqueues of one process in shared calls. While a call is under way, it
+// collects the next tasks. It has no timer, so that a single task is not delayed. The goroutine that
 // makes the calls ends when no task waits.
 type batcher struct {
 	mu      sync.Mutex
 	waiting []*submission
 	calls   int        // under way
-	idle    []*sending // that carry no call now
+	idle    []*sending // carriers for later calls
 }
 
 // submission is one task to enqueue.
@@ -268,27 +272,29 @@ type submission struct {
 	id       string
 	receipt  Receipt
 	err      error
-	mayLeave bool          // its caller may give up
+	mayLeave bool          // its caller's context can end
 	in       *sending      // the call that carries it, unless a caller of the call cannot give up
 	done     chan struct{} // closed when receipt and err are final
 }
 
-// sending is a call whose callers can all give up. It is used again for later calls, as long as nothing has ended its
-// context: making a context for each call would be a sixth of the memory of an enqueue.
+// sending is the shared context of a call whose callers can all give up. It is reused for later
+// calls until it is cancelled, because a new context for each call would be a sixth of the memory of
+// an enqueue.
 type sending struct {
-	left int // callers that wait for it
-	ctx  context.Context
-	stop context.CancelCauseFunc
+	callers int // that still wait
+	ctx     context.Context
+	stop    context.CancelCauseFunc
 }
 
-// steady is a call that does not end when its callers give up, since one of them cannot.
+// steady carries the calls that no caller can end, because the context of a caller never ends.
 var steady = &sending{ctx: context.Background()}
 
-// errNobodyWaits ends a call when all its callers have given up.
+// errNobodyWaits cancels a call when all its callers have given up.
 var errNobodyWaits = errors.New("nobody waits for the call")
 
 // add adds a submission, and starts a goroutine that makes calls if one is needed. A call does not
-// end with the context of one of its submissions, since it carries the others too. It ends when all of them have ended.
+// end with the context of one of its submissions, because it carries the others too. It ends when
+// the contexts of all have ended.
 func (b *batcher) add(s *submission, call func(context.Context, []*submission)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -314,8 +320,8 @@ func (b *batcher) add(s *submission, call func(context.Context, []*submission)) 
 	}()
 }
 
-// next takes the submissions of the next call from the list. If there are none, it counts this
-// goroutine as ended.
+// next takes the submissions of the next call from the list. If there are none, the goroutine that
+// called it is no longer counted in calls, and must end.
 func (b *batcher) next() []*submission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -332,15 +338,15 @@ func (b *batcher) next() []*submission {
 	return batch
 }
 
-// fail gives the submissions that were not sent the error of an earlier call. They were certainly
-// not stored, even if the error of that call is ErrUnknown.
+// fail sets the error of the submissions that were not sent because an earlier call failed. They
+// were certainly not stored, even if that call failed with ErrUnknown.
 func (b *batcher) fail(err error) {
 	for _, s := range b.waiting {
 		s.err = fmt.Errorf("%w: not sent, since an earlier call of the list failed: %v", refusal.ErrUnavailable, err)
 	}
 }
 
-// begin returns what carries a batch.
+// begin returns the context for a batch: steady, an idle one, or a new one.
 func (b *batcher) begin(batch []*submission) *sending {
 	if slices.ContainsFunc(batch, func(s *submission) bool { return !s.mayLeave }) {
 		return steady
@@ -354,14 +360,15 @@ func (b *batcher) begin(batch []*submission) *sending {
 		call = &sending{}
 		call.ctx, call.stop = context.WithCancelCause(context.Background())
 	}
-	call.left = len(batch) // with those who have just given up: then the call does not end early
+	call.callers = len(batch) // a caller that gave up just now is still counted, so the call does not end too early
 	for _, s := range batch {
 		s.in = call
 	}
 	return call
 }
 
-// end is called when a call has ended. No submission can end what carries a later call.
+// end returns the context of a completed call to the idle ones, unless it was cancelled. It first
+// detaches the submissions, so that a caller that gives up late does not cancel a later call.
 func (b *batcher) end(call *sending, batch []*submission) {
 	if call == steady {
 		return
@@ -376,19 +383,19 @@ func (b *batcher) end(call *sending, batch []*submission) {
 	}
 }
 
-// leave is called when the caller of a submission gives up. It removes a submission that is not in a call yet, and reports whether it
-// did. If nobody waits for the call any more, it ends the call.
+// leave is called when the caller of a submission gives up. If the submission is not in a call yet,
+// leave removes it and returns true. Otherwise leave ends the call if no other caller waits for it.
 func (b *batcher) leave(s *submission) (withdrawn bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, other := range b.waiting {
-		if other == s {
+	for i, waiting := range b.waiting {
+		if waiting == s {
 			b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
 			return true
 		}
 	}
 	if s.in != nil {
-		if s.in.left--; s.in.left == 0 {
+		if s.in.callers--; s.in.callers == 0 {
 			s.in.stop(errNobodyWaits)
 		}
 	}
@@ -396,9 +403,10 @@ func (b *batcher) leave(s *submission) (withdrawn bool) {
 }
 
 // shapes collects the tasks of one call. Tasks that differ only in id and payload share a shape,
-// which is sent and checked once (lua/task/enqueue.lua). Children and other tasks do not share one: their checks differ.
+// which is sent and checked once (lua/task/enqueue.lua). A child and a root task never share a
+// shape, because their checks differ.
 type shapes struct {
-	call  string  // identifies the call: a task of a given id that an earlier call created is reported as known; "" without such tasks
+	call  string  // id of the call, so that a repeat recognizes the tasks that it created; "" if all ids are generated
 	tasks []*Task // one task of each shape
 	rows  []any   // shape, id, payload of each task
 }
@@ -427,8 +435,8 @@ func (s *shapes) args(args []any) []any {
 	return append(args, s.rows...)
 }
 
-// sameShape reports whether two tasks differ at most in id, name and payload. A field that it does not
-// compare would be lost, so a test checks that it compares all fields of Task.
+// sameShape reports whether two tasks differ at most in id, name and payload. A test checks that it
+// compares all other fields of Task, because a field that is not compared would be lost.
 func (t *Task) sameShape(o *Task) bool {
 	return t.Kind == o.Kind && t.Queue == o.Queue && t.Timeout == o.Timeout && t.Priority == o.Priority &&
 		t.Deadline.Equal(o.Deadline) && t.DefaultTimeout == o.DefaultTimeout && t.Budget == o.Budget &&

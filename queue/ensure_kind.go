@@ -9,14 +9,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// EnsureKind stores the defaults of a kind if the kind has none. It is for producers: with it, the first
-// task of a kind has the defaults, whether a worker or a producer starts first. Workers and DefineKind replace the
-// defaults. So of a producer and a worker with different defaults those of the worker apply, once it has started.
-// EnsureKind logs a warning if the kind has other defaults. With the zero Defaults it stores nothing.
+// EnsureKind stores the defaults of a kind if the kind has none. It is for producers: with it, the
+// first task of a kind has the defaults, whether a worker or a producer starts first. EnsureKind
+// does not replace defaults, as workers and DefineKind do. So if a producer and a worker have
+// different defaults, the worker's apply once it has started. EnsureKind logs a warning if the kind
+// has other defaults. With the zero Defaults it stores nothing.
 //
-// EnsureKind makes a call to each partition, several at once. After a success this Queue makes no further call for
-// the same kind and defaults. Concurrent callers share the calls, which continue when the context of one caller
-// ends. If a call fails, all callers get its error, and the next EnsureKind tries again.
+// EnsureKind makes a call to each partition, several at once. After a success this Queue makes no
+// further call for the same kind and defaults. Concurrent callers share the calls, which continue
+// when the context of one caller ends. If a call fails, all callers get its error, and the next
+// EnsureKind tries again.
 func (q *Queue) EnsureKind(ctx context.Context, kind string, d Defaults) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("define kind", "", err)
@@ -59,10 +61,10 @@ func (q *Queue) ensure(ctx context.Context, kind string, args []any) error {
 	return err
 }
 
-// ensuredKinds knows the defaults that this program has stored or found.
+// ensuredKinds caches the defaults that this program has stored, or found to be stored.
 type ensuredKinds struct {
 	mu    sync.Mutex
-	known map[kindDefaults]*ensuring
+	calls map[kindDefaults]*ensuring
 }
 
 type kindDefaults struct {
@@ -70,7 +72,8 @@ type kindDefaults struct {
 	Defaults
 }
 
-// ensuring is the calls for one kind. err is set before done is closed.
+// ensuring represents the calls for one kind, which concurrent callers share. err is set before done
+// is closed.
 type ensuring struct {
 	done chan struct{}
 	err  error
@@ -80,36 +83,37 @@ type ensuring struct {
 func (k *ensuredKinds) join(kind string, d Defaults) (f *ensuring, first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if f = k.known[kindDefaults{kind, d}]; f != nil {
+	if f = k.calls[kindDefaults{kind, d}]; f != nil {
 		return f, false
 	}
 	return k.add(kind, d), true
 }
 
 func (k *ensuredKinds) add(kind string, d Defaults) *ensuring {
-	if k.known == nil {
-		k.known = map[kindDefaults]*ensuring{}
+	if k.calls == nil {
+		k.calls = map[kindDefaults]*ensuring{}
 	}
 	f := &ensuring{done: make(chan struct{})}
-	k.known[kindDefaults{kind, d}] = f
+	k.calls[kindDefaults{kind, d}] = f
 	return f
 }
 
-// end tells the callers that the calls are done. After an error the next caller calls again.
+// end wakes the callers. After an error it forgets the calls, so that the next caller tries again.
 func (k *ensuredKinds) end(kind string, d Defaults, f *ensuring) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if f.err != nil && k.known[kindDefaults{kind, d}] == f {
-		delete(k.known, kindDefaults{kind, d})
+	if f.err != nil && k.calls[kindDefaults{kind, d}] == f {
+		delete(k.calls, kindDefaults{kind, d})
 	}
 	close(f.done)
 }
 
-// defined notes that DefineKind has stored the defaults.
+// defined records that DefineKind has stored the defaults, so that EnsureKind makes no call for
+// them.
 func (k *ensuredKinds) defined(kind string, d Defaults) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.known[kindDefaults{kind, d}] == nil {
+	if k.calls[kindDefaults{kind, d}] == nil {
 		close(k.add(kind, d).done)
 	}
 }

@@ -23,8 +23,8 @@ func (e *TaskTimedOutError) Error() string {
 // Is reports whether target is context.DeadlineExceeded.
 func (e *TaskTimedOutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// TaskFailedError is the error of a task that is FAILED and did not time out. A timeout of a task
-// with [DeadlineFail] is reported as a TaskFailedError too.
+// TaskFailedError is the error of a task that is FAILED and did not time out. It is also the error
+// of a task with [DeadlineFail] that timed out.
 type TaskFailedError struct {
 	TaskID, Kind string
 	Reason       Reason

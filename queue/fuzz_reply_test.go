@@ -61,7 +61,7 @@ func FuzzReply(f *testing.F) {
 		readCounts(lie.says, 1)
 		addQueue(map[string]*QueueStats{}, map[Mode]*OpenWaits{}, map[string]bool{}, lie.says)
 		(&Reply{}).readClaims(0, other, lie.says)
-		(&submission{task: &Task{}}).read(lie.says)
+		(&submission{task: &Task{}}).readReply(lie.says)
 		askAll(q)
 	})
 }

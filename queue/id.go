@@ -9,11 +9,12 @@ const MaxPartitions = names.MaxPartitions
 // [refusal.ErrInvalid].
 func PartitionOf(id string) (int, error) { return names.PartitionOf(id) }
 
-// IDOf returns the id of the task with a name ([Task].Name), whether or not there is such a task. All programs
-// compute the same id, since it follows from the name and the number of partitions. It begins with the partition and
-// n- before a name of letters, digits, - and _, and e- before any other name, in which each other character is
-// _ and two hexadecimal digits a byte. For a name that no task can have, "" or one of more than 128 bytes,
-// IDOf returns "", which every call refuses.
+// IDOf returns the id of the task with a name ([Task].Name), whether or not there is such a task.
+// All programs compute the same id, because it depends only on the name and the number of
+// partitions. The id is the partition, a dash, n- and the name if the name has only letters, digits,
+// - and _. Otherwise it has e- in place of n-, and each byte of any other character is _ and two
+// hexadecimal digits. For a name that no task can have, "" or one of more than 128 bytes, IDOf
+// returns "", which every call refuses.
 func (q *Queue) IDOf(name string) string {
 	id, _ := names.Named(name, q.Partitions())
 	return id

@@ -9,9 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Defaults are the settings of tasks of a kind for which the producer sets nothing else. They are
-// stored in the namespace, so they apply to producers in any language. The fields have the same
-// meaning as in [Task].
+// Defaults are the settings that a task of a kind uses if its producer does not set them. They are
+// stored in the namespace, so they apply to producers in any language. [Task] describes the fields.
 type Defaults struct {
 	Timeout, QueueTimeout, AttemptTimeout time.Duration
 	OnTimeout                             OnTimeout
@@ -22,25 +21,25 @@ type Defaults struct {
 	Backoff                               Backoff
 	Retry                                 string
 	Retention                             time.Duration
-	// Hooks are the hooks of tasks whose producer gives none for the same event. Hooks themselves have no hooks, so
-	// these do not apply to a task of the kind that is a hook.
+	// Hooks are the hooks of tasks whose producer sets none for the same event. A hook itself has no
+	// hooks, so they do not apply to a task that is a hook.
 	Hooks Hooks
 }
 
-// DefineKind stores the defaults of a kind, and replaces those that it had. They apply to tasks that
-// are enqueued later, not to existing tasks. The zero Defaults remove them. Workers define their
-// kinds when they start. A producer that can start before the workers calls [Queue.EnsureKind] before it
-// enqueues. DefineKind can be called any number of times.
+// DefineKind stores the defaults of a kind, and replaces earlier ones. They apply to tasks that are
+// enqueued later, not to existing tasks. The zero Defaults remove them. Workers define their kinds
+// when they start. A producer that can start before the workers calls [Queue.EnsureKind] before it
+// enqueues.
 //
 // DefineKind makes a call to each partition. If it returns the error of a call, some partitions can
-// have the new defaults already: call it again.
+// have the new defaults already: call it again. Any number of repeats has the same effect.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("define kind", "", err)
 	}
 	args, err := q.defaultsOf(kind, d)
 	if err != nil {
-		return refusal.Failed("define a kind", "", err) // without the kind, which can be invalid itself
+		return refusal.Failed("define a kind", "", err) // does not quote the kind, because it may be the invalid value
 	}
 	for p := range q.Partitions() {
 		if _, err := worded(q.engine.Call(ctx, p, "define", args...)); err != nil {
@@ -51,7 +50,8 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	return nil
 }
 
-// defaultsOf returns the arguments of a call that defines a kind.
+// defaultsOf returns the arguments of the call that defines a kind. It checks the defaults as those
+// of a task.
 func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
 	t := d.task(kind)
 	if err := t.check(q.config.MaxBytes); err != nil {
@@ -82,7 +82,7 @@ func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error)
 	if err != nil {
 		return nil, refusal.Failed("kinds", "", q.engine.Unread(ctx, 0, err))
 	}
-	if version, found := root["version"]; found {
+	if version, stored := root["version"]; stored {
 		if err := engine.OtherVersion(version, q.engine.Library().Versions()); err != nil {
 			return nil, refusal.Failed("kinds", "", err)
 		}

@@ -14,8 +14,9 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
-// LogTo returns a context for calls that log to another logger than Config.Logger which tasks timed out and which agents
-// resumed. Workers and reapers use it for the loggers of their Configs. It panics if an argument is nil.
+// LogTo returns a context for calls whose log lines go to logger, not to Config.Logger. The lines
+// report the tasks that timed out and the agents that resumed. Workers and reapers use it for the
+// loggers of their Configs. LogTo panics if an argument is nil.
 func LogTo(ctx context.Context, logger *slog.Logger) context.Context {
 	if engine.IsNil(ctx) || logger == nil {
 		panic("queue: LogTo needs a context and a logger")
@@ -23,10 +24,13 @@ func LogTo(ctx context.Context, logger *slog.Logger) context.Context {
 	return engine.LogTo(ctx, logger)
 }
 
-// LogClient makes go-redis write its own lines to a logger. Without it, they go to the logger of the first [Open], and to stderr before
-// that. Their level is DEBUG, since calls also return these errors and workers and reapers log them. The text of go-redis is the message,
-// and client is go-redis. The setting is one for the whole process. A program that calls redis.SetLogger has its own, and Open does
-// not change it. LogClient panics if the logger is nil.
+// LogClient makes go-redis write its own lines to a logger. Without it, they go to the logger of the
+// first [Open], and before that to stderr. Their level is DEBUG, because calls also return these
+// errors, and workers and reapers log them. The message is go-redis' text, and the attribute client
+// is go-redis.
+//
+// The setting is global to the process. Open does not change the logger of a program that calls
+// redis.SetLogger itself. LogClient panics if the logger is nil.
 func LogClient(logger *slog.Logger) {
 	if logger == nil {
 		panic("queue: LogClient needs a logger")
@@ -34,13 +38,15 @@ func LogClient(logger *slog.Logger) {
 	redis.SetLogger(clientLog{logger})
 }
 
-// init sets the logger of go-redis before main, since go-redis does not say whether a program has set its own: one that it sets later stays.
+// init sets the logger of go-redis before main. Open could not do it later, because go-redis does
+// not reveal whether the program has set its own logger.
 func init() { redis.SetLogger(untilOpen{}) }
 
 // firstLogger is the logger of the first Open.
 var firstLogger atomic.Pointer[slog.Logger]
 
-// untilOpen is a logger of go-redis. Until the first Open it writes as go-redis does by itself.
+// untilOpen is the logger of go-redis until a program sets another. Before the first Open it writes
+// to stderr, in go-redis' own format.
 type untilOpen struct{}
 
 var stderr = log.New(os.Stderr, "redis: ", log.LstdFlags|log.Lshortfile)

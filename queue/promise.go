@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Resolution is the result of settling a promise. Done is true if this call settled it.
-// Otherwise the promise had ended before; Status, Result and Error say how.
+// Resolution is the result of settling a promise. Done is true if this call settled it. Otherwise
+// the promise had ended before, with this Status, and this Result or Error.
 type Resolution struct {
 	Done   bool
 	Status Status
@@ -17,9 +17,9 @@ type Resolution struct {
 	Error  string // if it had FAILED or was CANCELLED
 }
 
-// Resolve completes a promise, or a timer before its time. A promise that has ended is not
-// changed, and the Resolution says how it ended. A promise whose time is up ends by its timeout.
-// Resolve returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that workers run.
+// Resolve completes a promise, or a timer before its time. A promise that has ended is not changed,
+// and the Resolution reports its end. A promise whose time is up ends by its timeout. Resolve
+// returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that workers run.
 func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("resolve", "", err)
@@ -31,7 +31,7 @@ func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resoluti
 	return r, refusal.Failed("resolve", id, err)
 }
 
-// Reject fails a promise. The reason becomes its error. In all else it is like Resolve.
+// Reject fails a promise, with the reason as its error. Otherwise it works like Resolve.
 func (q *Queue) Reject(ctx context.Context, id, reason string) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("reject", "", err)
@@ -68,7 +68,7 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 	return Resolution{}, engine.Unexpected("answer to resolve", words)
 }
 
-// settledBefore reads the reply ALREADY, status, note.
+// settledBefore reads the reply ALREADY, whose values are the status and the result or error.
 func settledBefore(words []any) Resolution {
 	r := Resolution{Status: Status(engine.Text(words[1]))}
 	if r.Status == Completed {

@@ -29,20 +29,21 @@ type Config struct {
 	Partitions int
 	// MaxBytes bounds a payload, a result, and the headers of a task. Defaults to 1 MiB.
 	MaxBytes int
-	// Events is which events a new namespace writes to its event streams. Defaults to
-	// EventsTerminal. If the namespace exists, its own settings apply: Open logs a warning if they are others than
-	// the Events, EventMiB and Figures that are given here, and [Queue.Configure] changes them.
+	// Events selects the events that a new namespace writes to its event streams. Defaults to
+	// EventsTerminal. An existing namespace keeps its own settings: Open logs a warning if Events,
+	// EventMiB or Figures differ from them. [Queue.Configure] changes them.
 	Events EventLevel
-	// EventMiB is about how many MiB of events a partition of a new namespace keeps, 1 to
-	// 65,536. Defaults to 64.
+	// EventMiB is the approximate size of a new namespace's event stream, in MiB per partition, 1 to
+	// 65,536. Older events are removed. Defaults to 64.
 	EventMiB int
-	// Figures is whether a new namespace counts, by kind, how tasks ended and how long they
-	// took, for inspect.Figures: "on" (the default) or "off".
+	// Figures switches the statistics of a new namespace "on" (the default) or "off". They count by
+	// kind how tasks ended and how long they took. inspect.Figures reads them.
 	Figures string
-	// Access is what the program does with the namespace. Open checks that its user has the
-	// rights for it. Defaults to AccessAll.
+	// Access is the kind of calls that the program will make. Open checks that its Redis user has
+	// the rights for them. Defaults to AccessAll.
 	Access Access
-	// Existing makes Open return [refusal.ErrNoNamespace] for a namespace that does not exist, and not create it.
+	// Existing makes Open return [refusal.ErrNoNamespace] for a namespace that does not exist,
+	// instead of creating it.
 	Existing bool
 	// Strict makes Open refuse a Redis whose settings can lose tasks. Otherwise Open logs a
 	// warning.
@@ -51,12 +52,13 @@ type Config struct {
 	Tracing Tracing
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
-	// Library is the Lua to run. Defaults to that of package lua, as functions or as scripts,
-	// whichever the server supports. Tests use one with a clock of their own.
+	// Library is the Lua code to run. Defaults to the code in package lua, loaded as functions if
+	// the server supports them, otherwise as scripts. Tests pass a library whose clock they control.
 	Library *lua.Library
 }
 
-// Access is what a program does with a namespace. docs/how-to/security.md lists the rights that each needs.
+// Access is a set of calls that a program makes. docs/how-to/security.md lists the Redis rights that
+// each needs.
 type Access string
 
 // The kinds of access. With AccessRead, Open does not create a namespace, and the user needs no
@@ -76,26 +78,27 @@ type Queue struct {
 	tracer *spans.Tracer // nil: no tracing
 
 	ids       names.Maker
-	turn      atomic.Uint32 // spreads root tasks over the partitions
+	turn      atomic.Uint32 // counts root tasks, to spread them over the partitions
 	batchers  []batcher     // one for each partition: concurrent enqueues share calls
 	watches   watches
 	wakeLines wakeLines
 	kinds     ensuredKinds
 }
 
-// Open opens a namespace, and creates it if it is new. With AccessRead or Config.Existing it does not
-// create it, and returns [refusal.ErrNoNamespace]. Open refuses
+// Open opens a namespace, and creates it if it is new. With AccessRead or Config.Existing it does
+// not create it, and returns [refusal.ErrNoNamespace]. Open refuses
 //   - a namespace with another number of partitions ([refusal.ErrPartitions]),
 //   - a namespace of a newer or an older version ([refusal.ErrNewer], [refusal.ErrOlder]),
 //   - a Redis that Curfew cannot work with ([refusal.ErrUnfit]),
 //   - a user who lacks a right that Config.Access needs ([refusal.ErrNoRight]).
 //
-// Use a client with ContextTimeoutEnabled, as [Connect] makes them: a call that gets no reply is
-// then repeated after a second, otherwise after the client's ReadTimeout.
+// Use a client with ContextTimeoutEnabled, as [Connect] makes them. A call that gets no reply is
+// then repeated after a second. Without it, the call is repeated only after the client's
+// ReadTimeout.
 //
-// Open adds a hook to the client. On connections that are made later, a timeout counts from the
-// last byte that was sent or received, so a large reply can take longer than the timeout. The first Open of a process
-// gives the lines of go-redis to its logger: see [LogClient].
+// Open adds a hook to the client. On connections that are made later, a timeout counts from the last
+// byte that was sent or received, because a large reply can take longer than the timeout as a whole.
+// The first Open of a process also redirects the log of go-redis to its logger: see [LogClient].
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
 	if err := engine.Given(ctx); err != nil {
 		return nil, refusal.Failed("open", "", err)
@@ -158,7 +161,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// removingError is a [refusal.ErrRemoving] that says what to do.
+// removingError is [refusal.ErrRemoving] with the command that finishes the removal.
 type removingError struct{ namespace string }
 
 func (e *removingError) Error() string {
@@ -167,17 +170,17 @@ func (e *removingError) Error() string {
 
 func (e *removingError) Unwrap() error { return refusal.ErrRemoving }
 
-// create creates or checks the root of every partition. The first one says how many partitions
-// there are.
+// create creates or checks the root of every partition. Partition 0 is first, because its root
+// stores the number of partitions, which the loop needs.
 func (q *Queue) create(ctx context.Context) error {
 	mine := q.engine.Library().Versions()
-	made := "new"
+	root := "new"
 	if q.config.Existing {
-		made = "existing"
+		root = "existing"
 	}
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
 		words, err := worded(q.engine.Call(ctx, p, "open", mine.Newest, q.Partitions(),
-			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access), made))
+			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access), root))
 		if err != nil {
 			return err
 		}
@@ -226,10 +229,11 @@ func (q *Queue) Namespace() string { return q.opened().config.Namespace }
 // Client returns the client that Open was given.
 func (q *Queue) Client() redis.UniversalClient { return q.opened().engine.Client() }
 
-// Engine is for the other packages of this module.
+// Engine returns the queue's connection to Redis. It is for the other packages of this module.
 func (q *Queue) Engine() *engine.Engine { return q.opened().engine }
 
-// Tracer is for the other packages of this module.
+// Tracer returns the queue's tracer, nil without Config.Tracing. It is for the other packages of
+// this module.
 func (q *Queue) Tracer() *spans.Tracer { return q.opened().tracer }
 
 // Logger returns the logger of the queue. Packages that use the queue log to it too.
@@ -251,7 +255,8 @@ func (q *Queue) String() string {
 	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.Partitions()))
 }
 
-// ready refuses a queue that Open did not return, and a context that is nil.
+// ready returns an error for a queue that Open did not return, and for a nil context. Every method
+// calls it first, because a nil pointer would otherwise panic inside the engine.
 func (q *Queue) ready(ctx context.Context) error {
 	if q == nil || q.engine == nil {
 		return refusal.Invalid("queue", "is nil or empty: use one that Open returned")
@@ -274,7 +279,7 @@ func (q *Queue) opened() *Queue {
 // maxList is the greatest number of tasks in a call.
 const maxList = 500
 
-// byPartition returns the indexes of the ids in the list, by partition.
+// byPartition groups the indexes of list by the partition of the id.
 func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	places := map[int][]int{}
 	for i, id := range list {
@@ -287,7 +292,9 @@ func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	return places, nil
 }
 
-// eachPartition calls step for the ids of each partition, up to 500 ids at a time.
+// eachPartition calls step for the ids of each partition, up to 500 ids at a time. Partitions run
+// concurrently, and the calls of each partition one after the other. places are the indexes of ids
+// in list. It returns the first error.
 func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
 	places, err := q.byPartition(list)
 	if err != nil {
@@ -308,7 +315,8 @@ func (q *Queue) eachPartition(list []string, step func(partition int, ids []any,
 	})
 }
 
-// The checks below are those of lua/check/values.lua.
+// The checks below repeat lua/check/values.lua, so that an invalid name fails without a call to
+// Redis.
 
 func checkKind(field, kind string) error {
 	if !names.Valid(kind, "._-:/") {

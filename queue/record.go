@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Status is where a task is in its life. The list is closed.
+// Status is the state of a task. The list is closed.
 type Status string
 
 // A live task is PENDING, RUNNING or WAITING. The other three are final.
@@ -36,22 +36,23 @@ type Record struct {
 	IdempotencyKey  string
 
 	CreatedAt   time.Time
-	Deadline    time.Time // its own deadline; zero: none
-	Until       time.Time // the earliest of its own deadline and its ancestors'; zero: none
+	Deadline    time.Time // the task's own; zero: none
+	Until       time.Time // the earliest deadline of the task and its ancestors; zero: none
 	AvailableAt time.Time // when it can start, if it is PENDING and cannot start yet; otherwise zero
-	LimitAt     time.Time // the end of its queue limit or attempt limit; zero: none
-	StartedAt   time.Time // the start of its newest attempt
+	LimitAt     time.Time // when its QueueTimeout or AttemptTimeout is over; zero: never
+	StartedAt   time.Time // when its newest attempt started
 
-	// Epoch counts claims, from 1, or from a number like the ms of CreatedAt for a task with a name. Use it as a fencing token: a store that keeps the greatest epoch that
-	// it has seen can refuse writes of an older attempt.
+	// Epoch counts claims, from 1. For a task with a name it starts at about CreatedAt in ms, so
+	// that a second task of the name has greater epochs. Use it as a fencing token: a store that
+	// keeps the greatest epoch that it has seen can refuse writes of an older attempt.
 	Epoch       int64
 	Worker      string
 	Retries     int
 	MaxRetries  int
 	LeaseLosses int
 
-	// CompletedAt is the instant of the end. DetectedAt is when a timeout was recorded; the
-	// difference is how late it was noticed.
+	// CompletedAt is the instant of the end. DetectedAt is the instant at which a timeout was
+	// recorded. The difference is the delay of its detection.
 	CompletedAt time.Time
 	DetectedAt  time.Time
 	Result      []byte
@@ -60,13 +61,13 @@ type Record struct {
 	Reason      Reason // "" unless it is FAILED or CANCELLED
 	TimedOut    bool
 	TimeoutType TimeoutType // "" unless it timed out
-	RetryState  string      // "deadline": a retry was left, but no time for it
+	RetryState  string      // "deadline": a retry remained, but could not have started before the deadline
 	RetryError  string      // why its retry expression could not be evaluated
 	RetryOf     string      // the ended task that Retry ran again as this one
 	HookOf      string      // the ended task whose hook this is
-	Node        Node        // of a run of a flow: which node the task is
+	Node        Node        // the node of a flow that the task runs; zero: none
 	Role        Role        // "" for a task that workers run
-	WarnAt      time.Time   // when the event deadline_near will be written; zero: it was written, or never will be
+	WarnAt      time.Time   // when the event deadline_near will be written; zero: never, or it was written already
 	CancelAt    time.Time   // when it was cancelled, if it still runs in its grace
 	GraceEnds   time.Time   // when that grace ends
 	Code        int         // the exit code, if the handler gave one
@@ -77,14 +78,14 @@ type Record struct {
 	Progress   string
 	ProgressAt time.Time
 
-	// Overdue means that the task's time is up, but its end is not recorded yet.
+	// Overdue means that the task's time is up but its end is not recorded yet.
 	Overdue bool
 	// Fields holds the fields of the record as they are stored.
 	Fields map[string]string
 }
 
-// Phase returns a word for the status that distinguishes timeouts from failures, for filters and
-// retry expressions. docs/explanation/lifecycle.md lists the phases.
+// Phase returns a word for the status that distinguishes a timeout from a failure. Filters and retry
+// expressions use it. docs/explanation/lifecycle.md lists the phases.
 func (r *Record) Phase() string {
 	if r == nil {
 		return ""
@@ -119,14 +120,14 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("get", "", err)
 	}
-	all, err := q.GetAll(ctx, []string{id})
+	records, err := q.GetAll(ctx, []string{id})
 	if err != nil {
 		return nil, err
 	}
-	if all[0] == nil {
+	if records[0] == nil {
 		return nil, refusal.Failed("get", id, refusal.ErrNotFound)
 	}
-	return all[0], nil
+	return records[0], nil
 }
 
 // GetAll reads tasks, up to 500 in a round trip. The records are in the order of the list. A
@@ -142,14 +143,15 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 			ids[i] = list[place]
 		}
 		for len(ids) > 0 {
-			some, _, err := q.GetSome(ctx, p, ids)
+			// A reply is bounded in bytes, so it can hold only the first records.
+			page, _, err := q.GetSome(ctx, p, ids)
 			if err != nil {
 				return err
 			}
-			for i, r := range some {
+			for i, r := range page {
 				records[places[i]] = r
 			}
-			ids, places = ids[len(some):], places[len(some):]
+			ids, places = ids[len(page):], places[len(page):]
 		}
 		return nil
 	})
@@ -161,7 +163,8 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 
 // GetSome reads the first tasks of a list of one partition in one call. It returns at least one
 // record, and as many as fit into a reply of about 4 MiB. A task that does not exist is nil. The
-// instant is when Redis read them. Without ids it returns the instant alone.
+// instant is the time of the read, by the clock of Redis. Without ids GetSome returns only the
+// instant.
 func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, time.Time{}, refusal.Failed("get some", "", err)

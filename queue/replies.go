@@ -7,8 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// worded reads a reply that begins with a word. It returns the errors for the words that every call means the
-// same by: INVALID, field, why; and BROKEN, why.
+// worded reads a reply that begins with a word. It returns an error for the two refusals that all
+// calls share: INVALID, with a field and a reason; and BROKEN, with a reason.
 func worded(reply any, err error) ([]any, error) {
 	words, err := engine.List(reply, err, 1)
 	if err != nil {

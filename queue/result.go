@@ -13,26 +13,27 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// lookAgain is how often Result checks a task without a message. Most losses of a message break the
-// connection too, but not when another node of a cluster dies.
+// lookAgain is the interval at which Result checks a task without a message. Usually a lost message
+// also means a broken connection, after which Result checks at once. When another node of a cluster
+// dies, a message is lost and the connection stays.
 const lookAgain = 5 * time.Second
 
-// Result waits until a task has ended. It returns the task's result, or the error that says how
-// else it ended: *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled]. It returns
-// [refusal.ErrNotFound] if there is no such task.
+// Result waits until a task has ended, and returns its result. If the task did not complete, Result
+// returns *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled]. If there is no such task,
+// it returns [refusal.ErrNotFound].
 //
 // Result waits until ctx ends, even while Redis cannot be reached. It never returns
 // [refusal.ErrUnknown] or [refusal.ErrUnavailable]; when ctx ends, the error includes the newest
 // error of a call. Result returns at once if waiting does not help ([refusal.Permanent]).
 //
-// Result waits for a message that the task has ended. Callers of a process share a subscription.
-// A failover of Redis can lose the message or the task's end, and a user can lose the right to the
-// channel, so Result also checks the task every five seconds. If a failover undid the end of the
-// task, Result waits for the next end.
+// Redis notifies Result of the task's end. Concurrent callers in a process share one subscription.
+// Result also checks the task every five seconds, because a failover of Redis can lose the message
+// or the task's end, and a user can lose the right to the channel. If a failover undid the end of
+// the task, Result waits for the next end.
 //
-// Result does not need a reaper for a timeout of the task: when the task's time is up, Result
-// checks the task, and this call ends it. But children of an owner that has ended are ended by the
-// reaper, and Result for such a child returns only then.
+// Result needs no reaper to notice a timeout: when the task's time is up, Result checks the task,
+// and this call ends it. Only the children of an ended owner need a reaper. Result for such a child
+// returns when the reaper has ended it.
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("result", "", err)
@@ -63,7 +64,7 @@ func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 	}
 	defer leave()
 	for {
-		r, due, err := q.ended(ctx, p, id)
+		r, due, err := q.endedRecord(ctx, p, id)
 		switch {
 		case err == nil && r != nil:
 			return r, nil
@@ -87,11 +88,11 @@ func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 	}
 }
 
-// ended returns the record of a task that has ended. If the task has not ended, r is nil, and due
-// fires when its time is up.
-func (q *Queue) ended(ctx context.Context, p int, id string) (r *Record, due <-chan time.Time, err error) {
-	over, due, err := q.look(ctx, p, id)
-	if err != nil || !over {
+// endedRecord returns the record of a task that has ended. If the task has not ended, r is nil, and
+// due fires when its time is up.
+func (q *Queue) endedRecord(ctx context.Context, p int, id string) (r *Record, due <-chan time.Time, err error) {
+	ended, due, err := q.look(ctx, p, id)
+	if err != nil || !ended {
 		return nil, due, err
 	}
 	records, err := q.GetAll(ctx, []string{id})
@@ -106,8 +107,8 @@ func (q *Queue) ended(ctx context.Context, p int, id string) (r *Record, due <-c
 	return records[0], nil, nil
 }
 
-// look marks a task as watched and reports whether it has ended. If it has not, due fires when
-// its time is up.
+// look marks a task as watched, so that its end is published, and reports whether it has ended. If
+// it has not, due fires when its time is up.
 func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-chan time.Time, err error) {
 	reply, err := q.engine.Call(ctx, p, "watch", id)
 	answers, err := engine.List(reply, err, 2)
@@ -128,8 +129,8 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 		return true, nil, nil
 	}
 	if until := engine.Number(state[1]); until > 0 {
-		// The task times out one ms after until. Another 9 ms leave its end to a reaper. At
-		// most a day: a Duration cannot hold every timeout that a task can have.
+		// The task times out one ms after until. Another 9 ms leave a reaper time to end it first. A
+		// day is the maximum, because a Duration cannot hold every timeout that a task can have.
 		ms := min(until-engine.Number(answers[0])+10, 24*3600*1000)
 		due = time.After(time.Duration(ms) * time.Millisecond)
 	}
@@ -139,8 +140,9 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 // failedRun is the error of a task with [DeadlineFail] whose own time was up (lua/task/ending.lua).
 const failedRun = "Workflow exceeded timeout"
 
-// Outcome returns the result of a task that has ended, or the error that says how else it ended.
-// It returns [refusal.ErrNotEnded] for a live task, and [refusal.ErrNotFound] if r is nil.
+// Outcome returns the result of a task that has ended. If the task did not complete, it returns the
+// same errors as [Queue.Result]. It returns [refusal.ErrNotEnded] for a live task, and
+// [refusal.ErrNotFound] if r is nil.
 func (r *Record) Outcome() ([]byte, error) {
 	switch {
 	case r == nil: // GetAll returns nil for a task that does not exist
@@ -157,13 +159,13 @@ func (r *Record) Outcome() ([]byte, error) {
 	return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: it is %s", refusal.ErrNotEnded, r.Status))
 }
 
-// watches holds the callers that wait for results. They share one subscription, which exists
-// while there are any.
+// watches holds the callers that wait for results. They share one subscription, which exists only
+// while somebody waits.
 type watches struct {
-	mu      sync.Mutex
-	waiting map[string][]chan struct{}
-	n       int
-	ends    *engine.Subscription
+	mu       sync.Mutex
+	waiting  map[string][]chan struct{}
+	n        int
+	messages *engine.Subscription // of tasks that ended
 }
 
 // join adds a caller that waits for a task. signal fires when the task may have ended.
@@ -175,16 +177,16 @@ func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan 
 			channels[p] = q.engine.EndedChannel(p)
 		}
 		w.waiting = map[string][]chan struct{}{}
-		w.ends = q.engine.Subscribe(channels, w.notify)
+		w.messages = q.engine.Subscribe(channels, w.notify)
 	}
 	w.n++
 	mine := make(chan struct{}, 1)
 	w.waiting[id] = append(w.waiting[id], mine)
-	ends := w.ends
+	messages := w.messages
 	w.mu.Unlock()
 
 	leave = func() { w.leave(id, mine) }
-	if err := ends.Await(ctx); err != nil {
+	if err := messages.Await(ctx); err != nil {
 		leave()
 		return nil, nil, err
 	}
@@ -199,20 +201,21 @@ func (w *watches) leave(id string, mine chan struct{}) {
 		delete(w.waiting, id)
 	}
 	w.n--
-	var last *engine.Subscription
+	var subscription *engine.Subscription
 	if w.n == 0 {
-		last = w.ends
+		subscription = w.messages
 	}
 	w.mu.Unlock()
-	if last != nil {
-		// Outside of the lock, since notify may wait for the lock. In a goroutine, since Stop may
-		// wait for a server that hangs, and the caller has given up waiting.
-		go last.Stop()
+	if subscription != nil {
+		// Stop is called without the lock, because notify may wait for the lock. It runs in a
+		// goroutine, because it can wait for a server that hangs, and the caller has given up
+		// waiting.
+		go subscription.Stop()
 	}
 }
 
-// notify wakes the callers that wait for a task. Without an id, messages may have been lost, and
-// it wakes all callers.
+// notify wakes the callers that wait for a task. An empty id means that messages may have been lost,
+// so notify wakes all callers, and they check their tasks.
 func (w *watches) notify(_, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,25 +13,27 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Retry runs an ended task again: it enqueues a new task with the same content and the same time
-// limits, which count from now. RetryOf of the new task is the id of the old one. The old task is not
-// changed. change, if it is not nil, can modify the new task before it is enqueued.
+// Retry runs an ended task again. It enqueues a new task with the same content and the same time
+// limits, which count from now. RetryOf of the new task is the id of the old one. The old task is
+// not changed. If change is not nil, it can modify the new task before it is enqueued.
 //
-// The new task has no idempotency key and no name (the old task has it), no start time, and no owner, even if
-// the old one was a child. It takes no default that its kind has got since, but for WarnAt and Retry if the old
-// task has none, and for what change sets to zero. Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task
-// that has not ended and for a timer.
+// The new task has no idempotency key and no name, because the old task has them. It has no start
+// time, and no owner, even if the old task was a child. Defaults that its kind got since then do not
+// apply to it, with two exceptions: WarnAt and Retry, if the old task has none, and fields that
+// change sets to zero.
 //
-// A program that repeats Retry, because it returned [refusal.ErrUnknown], can make two new tasks. [Queue.RetryAs]
-// excludes that.
+// Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that has not ended and
+// for a timer. A program that repeats Retry after [refusal.ErrUnknown] can create two tasks.
+// [Queue.RetryAs] prevents that.
 func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {
 	return q.retry(ctx, "", id, change)
 }
 
-// RetryAs is Retry with a name for the call, one word of up to 100 bytes that no other retry of the task has. A repeat
-// with the same name makes no task: it returns the id of the first one, with New = false. RetryAs sets the
-// IdempotencyKey of the new task, so a repeat is known until a day after the end of the new task. After the record of the
-// old task was removed, a repeat returns [refusal.ErrNotFound].
+// RetryAs is Retry with a name for the call, one word of up to 100 bytes. Each retry of a task needs
+// another name. A repeat with the same name creates no task: it returns the first one's id, with New
+// = false. RetryAs recognizes a repeat by the IdempotencyKey that it sets for the new task, until a
+// day after the end of the new task. After the record of the old task was removed, a repeat returns
+// [refusal.ErrNotFound].
 func (q *Queue) RetryAs(ctx context.Context, call, id string, change func(*Task)) (Receipt, error) {
 	if err := CheckCall(call); err != nil {
 		return Receipt{}, refusal.Failed("retry", "", err)
@@ -39,7 +41,7 @@ func (q *Queue) RetryAs(ctx context.Context, call, id string, change func(*Task)
 	return q.retry(ctx, call, id, change)
 }
 
-// retry runs a task again. call is "" if it has no name.
+// retry implements Retry and RetryAs. For Retry, call is "".
 func (q *Queue) retry(ctx context.Context, call, id string, change func(*Task)) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("retry", "", err)
@@ -51,11 +53,11 @@ func (q *Queue) retry(ctx context.Context, call, id string, change func(*Task)) 
 	if !old.Status.Ended() {
 		return Receipt{}, refusal.Failed("retry", id, refusal.Invalid("task", "is %s: only a task that has ended can be run again", old.Status))
 	}
-	task, err := old.again()
+	task, err := old.task()
 	if err != nil {
 		return Receipt{}, refusal.Failed("retry", id, err)
 	}
-	if call != "" { // ids of children can be longer than a key
+	if call != "" { // a hash, because the id of a child can be longer than a key
 		task.IdempotencyKey = fmt.Sprintf("retry-%x", sha256.Sum256([]byte(id+" "+call)))
 	}
 	if change != nil {
@@ -66,9 +68,9 @@ func (q *Queue) retry(ctx context.Context, call, id string, change func(*Task)) 
 	return q.Enqueue(ctx, task)
 }
 
-// again returns a new task with the content of a record.
-func (r *Record) again() (Task, error) {
-	var d Defaults // what the task has of its kind's defaults and of its own settings
+// task returns a new task with the content of a record.
+func (r *Record) task() (Task, error) {
+	var d Defaults // the stored settings, whether of the task or of its kind
 	field.Defaults(&d, r.Fields)
 	if r.Role == RoleTimer {
 		return Task{}, refusal.Invalid("task", "is a timer, which cannot be run again: enqueue a new one")
@@ -79,7 +81,7 @@ func (r *Record) again() (Task, error) {
 	t.Queue, t.Payload, t.Headers, t.RetryOf, t.Promise = r.Queue, r.Payload, r.Headers, r.ID, r.Role == RolePromise
 	t.Retention = cmp.Or(t.Retention, None)
 	if t.Timeout = None; r.Deadline.IsZero() {
-		t.WarnAt = 0 // it was a fraction of the owner's time
+		t.WarnAt = 0 // it was a fraction of the owner's time, and the new task has no owner
 	} else {
 		t.Timeout = r.Deadline.Sub(r.CreatedAt)
 	}
@@ -97,8 +99,8 @@ func (r *Record) again() (Task, error) {
 	return t, nil
 }
 
-// pin sets what a task leaves out, as limits are set above, but after change: OnTimeout excludes Retry, which
-// change may set.
+// pin sets policies that the new task leaves out, so that the kind's defaults do not apply to it. It
+// runs after change, because change may set Retry, and a task cannot have both Retry and OnTimeout.
 func (t *Task) pin() {
 	if t.Promise || t.Timer {
 		return

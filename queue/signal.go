@@ -13,23 +13,24 @@ import (
 // Signal sends a payload to an agent under a name. The agent reads it with agentwait.Signal. The
 // signal is stored with the agent, so it can be sent before the agent waits for it.
 //
-// The first signal of a name counts. A second one changes nothing: Done is false, and the
-// Resolution has the first payload, or says how else the signal ended. But if the agent has called
-// agentwait.NextSignal, because it could not use the payload, the next signal of the name counts.
+// The first signal of a name counts. A second one changes nothing: Done is false, and the Resolution
+// has the first payload, or the error with which the signal ended. If the agent could not use the
+// payload, it calls agentwait.NextSignal. Then the next signal of the name counts.
 //
 // Signal returns [refusal.ErrOwnerEnded] if the agent has ended, and [refusal.ErrNotFound]. It
 // returns [refusal.ErrInvalid] if the agent already waits for JSON and the payload is not JSON;
 // agentwait.SendSignal always sends JSON.
 //
-// A program that repeats Signal, because it returned [refusal.ErrUnknown], can settle the next signal of the name.
-// [Queue.SignalAs] excludes that.
+// A program that repeats Signal after [refusal.ErrUnknown] can settle the next signal of the name.
+// [Queue.SignalAs] prevents that.
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	return q.SignalAs(ctx, NewCall(), agent, name, payload)
 }
 
-// SignalAs is Signal with a name for the call, one word of up to 100 bytes that no other signal to the agent has. A repeat
-// with the same name has no second effect, also if the agent has requested the next signal meanwhile: Done is true again.
-// The calls of the last 500 signals of a name are known.
+// SignalAs is Signal with a name for the call, one word of up to 100 bytes. Each signal to an agent
+// needs another name. A repeat with the same name has no further effect, even if the agent has
+// requested the next signal meanwhile, and Done is true again. Repeats are recognized among the last
+// 500 signals of a name.
 func (q *Queue) SignalAs(ctx context.Context, call, agent, name string, payload []byte) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("signal", "", err)

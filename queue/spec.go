@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// spec is the parsed spec of a task: what it was enqueued as (lua/store/record.lua describes the form).
+// spec is the parsed spec of a task: the part of its record that never changes (lua/store/record.lua
+// describes the form).
 type spec struct {
 	kind, queue, created string
 	deadline             string            // "-" for none
-	final                string            // the owner's bound if there is one, otherwise the deadline
-	more                 map[string]string // the fields after the first line; nil if there are none
+	final                string            // the earliest deadline of the task and its ancestors
+	fields               map[string]string // the fields after the first line; nil if there are none
 	payload              string
 }
 
@@ -19,8 +20,8 @@ func parseSpec(text string) (s spec, ok bool) {
 	first, rest, ok := strings.Cut(text, "\n")
 	w := [5]string{}
 	for i := range w {
-		var more bool
-		if w[i], first, more = strings.Cut(first, " "); more != (i < 4) || w[i] == "" {
+		var separated bool
+		if w[i], first, separated = strings.Cut(first, " "); separated != (i < 4) || w[i] == "" {
 			return spec{}, false
 		}
 	}
@@ -32,8 +33,8 @@ func parseSpec(text string) (s spec, ok bool) {
 		s.payload = payload
 		return s, true
 	}
-	head, body, ended := strings.Cut(rest, "\n\n")
-	s.more, s.payload = map[string]string{}, body
+	head, body, terminated := strings.Cut(rest, "\n\n")
+	s.fields, s.payload = map[string]string{}, body
 	for line := range strings.SplitSeq(head, "\n") {
 		at := strings.IndexAny(line, "=:")
 		if at < 0 {
@@ -47,7 +48,7 @@ func parseSpec(text string) (s spec, ok bool) {
 			}
 			value, s.payload = s.payload[:n], s.payload[n:]
 		}
-		s.more[line[:at]] = value
+		s.fields[line[:at]] = value
 	}
-	return s, ok && ended
+	return s, ok && terminated
 }

@@ -18,7 +18,7 @@ type QueueStats struct {
 	Paused                                           bool
 	MaxRunning                                       int64 // over all partitions; 0: no limit
 	Rate                                             Rate  // over all partitions; zero: no limit
-	Dead                                             int64 // FAILED and CANCELLED records that are still kept
+	Dead                                             int64 // FAILED and CANCELLED tasks whose records are still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
 }
 
@@ -29,12 +29,14 @@ type Stats struct {
 	OpenWaits                                                              []OpenWaits  // by mode; without modes in which no agent waits
 }
 
-// OpenWaits counts the agents that wait in the same mode. An agent that an older version suspended is not counted.
+// OpenWaits counts the agents that wait in the same mode. It does not count agents that an older
+// version of Curfew suspended.
 type OpenWaits struct {
 	Mode  Mode
 	Count int64
-	// Unbounded is how many of them wait without a limit of the wait, without a limit of their attempt, and without a
-	// deadline, their own or that of an owner. If their members never end, these agents wait until somebody cancels them.
+	// Unbounded counts those agents that no time limit ends: neither the wait nor the attempt has a
+	// limit, and neither the agent nor an owner has a deadline. If their members never end, they
+	// wait until somebody cancels them.
 	Unbounded int64
 }
 
@@ -96,8 +98,8 @@ func (s *Stats) addSizes(answer any) error {
 	return err
 }
 
-// addQueue adds the counts of a queue in one partition. A scan can return a queue twice; the
-// second time is ignored.
+// addQueue adds the counts of a queue in one partition. It ignores a queue that it has seen, because
+// a scan can return a queue twice.
 func addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map[string]bool, row any) error {
 	n, err := readCounts(row, 1)
 	if err != nil {
@@ -125,7 +127,7 @@ func addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map
 	s.TimedOut += n["timed_out"]
 	s.Paused = s.Paused || n["paused"] == 1
 	s.MaxRunning += n["max_running"]
-	if n["rate"] > 0 { // all partitions have the same, and Stats divides Per
+	if n["rate"] > 0 { // the same in all partitions; Stats divides Per by their number
 		s.Rate = Rate{int(n["rate"]), time.Duration(n["per_ms"]) * time.Millisecond, s.Rate.Burst + int(n["burst"])}
 	}
 	return nil
@@ -150,17 +152,17 @@ func addOpenWaits(waits map[Mode]*OpenWaits, n map[string]int64) {
 	}
 }
 
-// readCounts reads pairs of a name and a number, from element from.
-func readCounts(answer any, from int) (map[string]int64, error) {
-	words, err := engine.List(answer, nil, from)
+// readCounts reads pairs of a name and a number, from element start.
+func readCounts(answer any, start int) (map[string]int64, error) {
+	words, err := engine.List(answer, nil, start)
 	if err != nil {
 		return nil, err
 	}
-	if (len(words)-from)%2 != 0 {
+	if (len(words)-start)%2 != 0 {
 		return nil, engine.Unexpected("answer", words)
 	}
 	counts := map[string]int64{}
-	for i := from; i < len(words); i += 2 {
+	for i := start; i < len(words); i += 2 {
 		counts[engine.Text(words[i])] = engine.Number(words[i+1])
 	}
 	return counts, nil

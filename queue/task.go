@@ -19,61 +19,61 @@ type Task struct {
 	Kind string
 	// Queue is the queue that the task is in. Defaults to "default".
 	Queue string
-	// Name is a key of the caller's own for a root task, such as "order-17": up to 128 bytes of any text.
-	// [Queue.IDOf] returns the id of the task with a name. As long as a task with the name is stored, live
-	// or ended, a further one with the same kind, queue and payload is a repeat: it is not stored, and its
-	// Receipt is the first one's. With other content it is [refusal.ErrConflict]. When the record of the
-	// first task was removed after its Retention, the name is free.
+	// Name is the caller's own key for a root task, such as "order-17": up to 128 bytes of any text.
+	// [Queue.IDOf] returns the id of the task with a name. While the record of a task with this name
+	// is stored, whether the task is live or ended, a further task with the same kind, queue and
+	// payload is a repeat: it is not stored, and its Receipt is the first one's. A task with other
+	// content is refused with [refusal.ErrConflict]. The name is free again when the record is
+	// removed after its Retention.
 	Name string
-	// ID is the id of a child: the owner's id, a dot, and a counter or a name. Enqueue generates the
-	// id of a root task without an ID or a Name. A root task can have an id of the caller's own: the partition, a
-	// dash, letters and digits. Then the call can be repeated: a task that exists with this id and the
-	// same kind, queue and payload is not stored again, and its Receipt is the first one's.
+	// ID is the id of a child: the owner's id, a dot, and a counter or a name. A root task needs no
+	// ID, because Enqueue generates one. If a root task sets it, the form is the partition, a dash,
+	// letters and digits. Then the call can be repeated: if a task with this id, kind, queue and
+	// payload exists, nothing is stored, and the Receipt is the first task's.
 	ID string
 	// Priority is 0 to 3. Tasks of priority 3 are claimed first.
 	Priority int
-	// Payload is opaque.
+	// Payload is the input of the handler. Curfew does not interpret it.
 	Payload []byte
-	// Headers are stored with the task, for traces and tenants.
+	// Headers are stored with the task, for example a trace context or a tenant.
 	Headers map[string]string
 
-	// Timeout is the time from now until the task times out, including its time in line. Set
-	// Timeout or Deadline, or neither: then the task has no time limit of its own.
+	// Timeout is the time from now until the task times out. It includes the time in line. Deadline
+	// is the instant itself. Set one of them, or neither for a task without a time limit of its own.
 	Timeout  time.Duration
 	Deadline time.Time
-	// DefaultTimeout is the Timeout of a task if neither its producer nor its kind sets a Timeout
-	// or Deadline. An owner sets it for its children.
+	// DefaultTimeout is the Timeout of a task if neither its producer nor its kind sets a Timeout or
+	// Deadline. An owner sets it for its children.
 	DefaultTimeout time.Duration
-	// Budget is for children only. It is the fraction of the owner's remaining time after which
-	// the child times out, if it has no earlier deadline. 0.5 is half of that time. The owner
+	// Budget is for children only. It limits the child to a fraction of the owner's remaining time:
+	// with 0.5 the child times out after half of that time, if it has no earlier deadline. The owner
 	// needs a deadline, its own or an inherited one.
 	Budget float64
-	// OnDeadline says how a task with children ends when its time is up: see docs/explanation/agents.md. It
-	// is DeadlineCancelAll (the default) or DeadlineFail.
+	// OnDeadline selects the end of a task with children whose time is up: DeadlineCancelAll (the
+	// default) or DeadlineFail. See docs/explanation/agents.md.
 	OnDeadline OnDeadline
-	// QueueTimeout is how long the task can be in line before it is FAILED.
+	// QueueTimeout limits the time in line. A task that waits longer is FAILED.
 	QueueTimeout time.Duration
-	// AttemptTimeout is how long one run of the handler can take.
+	// AttemptTimeout limits one run of the handler.
 	AttemptTimeout time.Duration
-	// OnTimeout says what happens when an attempt takes longer than AttemptTimeout: OnTimeoutFail
-	// (the default) or OnTimeoutRetry, which needs MaxRetries. A task that reaches its Timeout is
-	// FAILED in any case.
+	// OnTimeout selects the effect of the AttemptTimeout: OnTimeoutFail (the default), or
+	// OnTimeoutRetry, which needs MaxRetries. A task that reaches its Timeout is FAILED in any case.
 	OnTimeout OnTimeout
-	// WarnAt is the fraction of the task's time, 0.8 for 80 %, after which one event deadline_near
-	// is written. A running handler is notified through worker.DeadlineNear. 0: no warning.
+	// WarnAt is a fraction of the task's time, for example 0.8. After it, one event deadline_near is
+	// written, and a running handler is notified through worker.DeadlineNear. 0: no warning.
 	WarnAt float64
-	// CancelGrace is how long a running handler can continue after its task was cancelled, to
-	// clean up. Until the handler returns, the task keeps its claim. What it returns is dropped.
-	// 0: a cancelled task ends at once.
+	// CancelGrace is the time in which a running handler can clean up after its task was cancelled.
+	// Until the handler returns, the task keeps its claim. Its result is dropped. 0: a cancelled
+	// task ends at once.
 	CancelGrace time.Duration
-	// TimeoutGrace is how long before the task's deadline, and before the end of its AttemptTimeout,
-	// the context of its handler ends, so that the handler can clean up before the timeout. It is at
-	// most half of the time that is left when the handler starts. A result that the handler returns in
-	// its grace counts. An error counts as the timeout.
+	// TimeoutGrace ends the context of the handler this much earlier than the task's deadline or
+	// AttemptTimeout, so that the handler can clean up in time. It is at most half of the time that
+	// remains when the handler starts. A result that the handler returns during the grace counts. An
+	// error counts as the timeout.
 	TimeoutGrace time.Duration
 
-	// MaxRetries is how often a failed attempt is retried: N retries are N+1 attempts. NoRetries
-	// means 0, even if the kind has a default.
+	// MaxRetries is the greatest number of retries: with N retries a task has up to N+1 attempts.
+	// NoRetries means 0, even if the kind has a default.
 	MaxRetries int
 	// Backoff is the time between attempts. If the next attempt could not start before the task's
 	// deadline, there is no retry.
@@ -98,22 +98,23 @@ type Task struct {
 	// Timer makes this a promise that completes by itself at StartAt, or after Delay.
 	Timer bool
 
-	// Delay or StartAt is the earliest time at which the task can start. Set one of them or neither.
+	// Delay or StartAt sets the earliest time at which the task can start. Set one of them or
+	// neither.
 	Delay   time.Duration
 	StartAt time.Time
-	// Retention is how long the record is kept after the end, at least 1 min. Defaults to 15 min
-	// for COMPLETED, and to 7 days for FAILED and CANCELLED.
+	// Retention is the time for which the record is kept after the task's end, at least 1 min.
+	// Defaults to 15 min for COMPLETED, and to 7 days for FAILED and CANCELLED.
 	Retention time.Duration
-	// IdempotencyKey makes further tasks with the same key repeats of the first one: they are not
-	// stored. The key holds until a day after the task's end, or as IdempotencyScope says.
+	// IdempotencyKey prevents duplicates: a further task with the same key is a repeat, which is not
+	// stored. The key holds until a day after the task's end, unless IdempotencyScope is set.
 	IdempotencyKey string
-	// IdempotencyScope is how long the key holds. ForWindow needs IdempotencyWindow, which counts
-	// from now and cannot end before the deadline.
+	// IdempotencyScope selects how long the key holds. ForWindow needs IdempotencyWindow, which
+	// counts from now and cannot end before the deadline.
 	IdempotencyScope  Scope
 	IdempotencyWindow time.Duration
-	// Node says which node of which definition a task is, if it is a node of a run of a flow. Package flow sets it.
+	// Node identifies the node of a flow that the task runs. Package flow sets it.
 	Node Node
-	// RetryOf is the id of the ended task that this one runs again: see Queue.Retry.
+	// RetryOf is the id of the ended task that this task runs again: see Queue.Retry.
 	RetryOf string
 }
 
@@ -137,14 +138,14 @@ func readNode(s string) Node {
 
 var nodeForm = regexp.MustCompile(`^[A-Za-z][\w-]{0,63} [0-9A-Za-z][\w.-]{0,63} [0-9A-Za-z][\w.-]{0,127}$`)
 
-// None means no such time, even if the kind has a default. It can be the Timeout, QueueTimeout,
+// None disables a time limit, even if the kind has a default. It can be the Timeout, QueueTimeout,
 // AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task, or the Delay of its Backoff.
 const None time.Duration = math.MinInt64
 
-// NoRetries means no retries, even if the kind has a default.
+// NoRetries disables retries, even if the kind has a default.
 const NoRetries = -1
 
-// Scope is how long an idempotency key holds.
+// Scope selects how long an idempotency key holds.
 type Scope string
 
 // With the default, "", the key holds until a day after the task's end, or as long as its record
@@ -159,8 +160,8 @@ const (
 type Receipt struct {
 	ID       string
 	Deadline time.Time // zero: none
-	New      bool      // false: the name, the idempotency key or the child's ID was known, and ID is the first task's
-	Err      error     // set by EnqueueAll: why this task was refused; the others are not affected
+	New      bool      // false: a task with this name, idempotency key or ID exists, and ID is its id
+	Err      error     // set by EnqueueAll: the error of this task; other tasks are not affected
 }
 
 // maxSpan is 2^53 ms, the greatest instant that a score of a sorted set holds exactly.
@@ -219,7 +220,8 @@ func (t *Task) check(maxBytes int) error {
 	return t.checkKey()
 }
 
-// checkRole refuses settings that have no meaning for a task that no worker runs.
+// checkRole refuses settings for workers, such as retries, on a promise or a timer, because no
+// worker runs these.
 func (t *Task) checkRole() error {
 	switch {
 	case !t.Promise && !t.Timer:
@@ -338,11 +340,11 @@ func addSpan(add func(string, any), name string, d time.Duration) {
 	}
 }
 
-// fields appends the fields of a task other than id and payload to the arguments of a call: their
-// count, then names and values. more holds further names and values.
-func (t *Task) fields(args []any, more ...any) []any {
+// fields appends all fields of a task except id and payload to the arguments of a call: their
+// number, then names and values. more holds further names and values.
+func (t *Task) fields(args []any, extra ...any) []any {
 	at := len(args)
-	args = append(append(args, 0, "kind", t.Kind), more...)
+	args = append(append(args, 0, "kind", t.Kind), extra...)
 	add := func(name string, value any) { args = append(args, name, value) }
 	if t.Queue != "" {
 		add("queue", t.Queue)
@@ -389,7 +391,7 @@ func (t *Task) fields(args []any, more ...any) []any {
 	return args
 }
 
-// size returns about how many bytes the task takes in a call.
+// size returns the approximate number of bytes that the task takes in a call.
 func (t *Task) size() int {
 	n := 200 + len(t.Payload) + len(t.Retry)
 	for name, value := range t.Headers {
@@ -398,12 +400,12 @@ func (t *Task) size() int {
 	return n
 }
 
-// fixed reports whether the caller says which id the task has.
+// fixed reports whether the caller chose the id of the task.
 func (t *Task) fixed() bool { return t.ID != "" || t.Name != "" }
 
-// home returns the partition of a task that must be in a certain one. A child is in the partition
-// of its owner. The partition of a task with a name or an idempotency key is computed from that, so it is
-// the same for all producers. home returns false for other tasks.
+// home returns the partition of a task that must be in a certain one. A child must be in its owner's
+// partition. A name or an idempotency key determines the partition, so that all producers find the
+// same task. For other tasks home returns false.
 func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
@@ -411,8 +413,8 @@ func (t *Task) home(partitions int) (int, bool, error) {
 			return 0, true, refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(t.IdempotencyKey))
 		}
 		p, err := names.PartitionIn(t.ID, partitions)
-		if of := names.PartitionOfKey(t.IdempotencyKey, partitions); err == nil && t.IdempotencyKey != "" && of != p {
-			err = refusal.Invalid("id", "%q is in partition %d, and its idempotency key belongs to partition %d: use an id that begins with %d-", refusal.Clip(t.ID), p, of, of)
+		if required := names.PartitionOfKey(t.IdempotencyKey, partitions); err == nil && t.IdempotencyKey != "" && required != p {
+			err = refusal.Invalid("id", "%q is in partition %d, and its idempotency key belongs to partition %d: use an id that begins with %d-", refusal.Clip(t.ID), p, required, required)
 		}
 		return p, true, err
 	case t.Name != "" || t.IdempotencyKey != "":
@@ -421,19 +423,19 @@ func (t *Task) home(partitions int) (int, bool, error) {
 	return 0, false, nil
 }
 
-// OnTimeout says what happens to a task when an attempt takes too long.
+// OnTimeout is the effect of an AttemptTimeout.
 type OnTimeout string
 
-// When an attempt takes too long, the task is FAILED or retried.
+// The task is FAILED or retried.
 const (
 	OnTimeoutFail  OnTimeout = "fail"
 	OnTimeoutRetry OnTimeout = "retry"
 )
 
-// Backoff is the time between a failed attempt and the next one. It is Delay; with Exponential,
-// each retry doubles it. It is at most Max, or a day if Max is 0. Jitter is from 0 to 1. It subtracts a
-// random part, up to that fraction, so that tasks that failed together are not retried together. A Delay of None
-// is no back-off, even if the kind has a default.
+// Backoff is the time between a failed attempt and the next one. It is Delay; with Exponential, each
+// retry doubles it. It is at most Max, or a day if Max is 0. Jitter is from 0 to 1. It subtracts a
+// random part, up to that fraction, so that tasks that failed together are not retried together. A
+// Delay of None disables the back-off, even if the kind has a default.
 type Backoff struct {
 	Delay       time.Duration
 	Exponential bool
@@ -441,8 +443,8 @@ type Backoff struct {
 	Jitter      float64
 }
 
-// OnDeadline says how a task with children ends when its own time is up. Its children time out
-// in both cases.
+// OnDeadline is the end of a task with children whose own time is up. Its children time out in both
+// cases.
 type OnDeadline string
 
 // With DeadlineCancelAll the task has timed out, and waiting callers get a [TaskTimedOutError].
@@ -496,7 +498,8 @@ func (t *Task) checkRetry() error {
 	return expr.CheckRetry(t.Kind, t.Retry)
 }
 
-// policyFields adds the fields for which kinds have defaults: limits, retries, retention, hooks.
+// policyFields adds the fields for which a kind can have defaults: limits, retries, retention,
+// hooks.
 func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "timeout_ms", t.Timeout)
 	addSpan(add, "queue_timeout_ms", t.QueueTimeout)
@@ -520,8 +523,8 @@ func (t *Task) policyFields(add func(string, any)) {
 	}
 	if t.Retry != "" {
 		add("retry_expression", expr.OneLine(t.Retry))
-		// All that the expression can read of an attempt that took too long is known now, so it is
-		// evaluated here, once. The script that ends such an attempt cannot evaluate it.
+		// Everything that the expression can read about a timeout is known now, so it is evaluated
+		// here, once. The script that ends such an attempt is in Lua and cannot evaluate it.
 		add("on_timeout", expr.Verdict(t.Kind, t.Retry, expr.TimedOut(t.Kind)))
 	}
 }
@@ -534,7 +537,7 @@ func (b *Backoff) fields(add func(string, any)) {
 		add("backoff_ms", "none")
 		return
 	}
-	// All fields are set, so that no part of a kind's back-off is used with these.
+	// All fields are set, because the task's back-off replaces the kind's as a whole.
 	longest, growth := b.Max, "constant"
 	if longest == 0 {
 		longest = None
@@ -548,10 +551,10 @@ func (b *Backoff) fields(add func(string, any)) {
 	add("jitter", int(math.Round(b.Jitter*100)))
 }
 
-// Hooks names the tasks to enqueue when a task ends. At most one of them is enqueued. A hook is a
-// root task. Its id is the ended task's id followed by ! and the event, as in "!success". Its
-// timeout is 5 minutes unless its kind has a default, and it has no hooks, even if its kind has some. Its
-// payload is the JSON of a [HookPayload].
+// Hooks are tasks to enqueue when a task ends. At most one of them is enqueued, by the kind of end.
+// A hook is a root task, whose id is the ended task's id followed by ! and the event, as in
+// "!success". Its timeout is 5 minutes unless its kind has a default. It has no hooks, even if its
+// kind has some. Its payload is the JSON of a [HookPayload].
 type Hooks struct {
 	OnSuccess, OnFailure, OnTimeout, OnCancel Hook // OnFailure is for timeouts too if there is no OnTimeout
 }
@@ -569,7 +572,7 @@ type HookPayload struct {
 	Reason      Reason      `json:"reason,omitempty"`
 	TimeoutType TimeoutType `json:"timeout_type,omitempty"`
 	Error       string      `json:"error,omitempty"`
-	Code        int         `json:"code,omitempty"` // exit code of the attempt that failed, if there was one
+	Code        int         `json:"code,omitempty"` // exit code of the failed attempt, if the handler set one
 	CreatedAt   int64       `json:"created_at"`     // in ms since 1970, like the other instants
 	StartedAt   int64       `json:"started_at,omitempty"`
 	DeadlineAt  int64       `json:"deadline_at,omitempty"`

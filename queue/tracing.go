@@ -14,42 +14,45 @@ import (
 	"github.com/curfew-dev/curfew/internal/spans"
 )
 
-// Tracing makes OpenTelemetry spans of what a program does with tasks. Each task carries the context of its
-// sender in its headers traceparent and tracestate, in the format of W3C Trace Context. Headers traceparent or
-// tracestate that the task has already are not changed. docs/how-to/trace.md describes the spans.
+// Tracing makes OpenTelemetry spans of the calls that change tasks. Each task carries the context of
+// its sender in its headers traceparent and tracestate, in the format of W3C Trace Context. If the
+// task already has such headers, they are not changed. docs/how-to/trace.md describes the spans.
 type Tracing struct {
 	// Provider makes the tracer. Nil: no span is made, and no header is added.
 	Provider trace.TracerProvider
-	// Parent makes one trace of a task, its sender, its attempts and its children. By default each attempt has
-	// a trace of its own, which a link connects with the sender: tasks can run long after they were sent.
+	// Parent makes one trace of a task, its sender, its attempts and its children. By default each
+	// attempt has a trace of its own, with a link to the sender, because a task can run long after
+	// it was sent.
 	Parent bool
-	// EachInBatch gives each task of EnqueueAll a span of its own. By default the tasks of a call share one
-	// span, and so they share what is sent once for tasks that are alike.
+	// EachInBatch makes a span for each task of EnqueueAll. By default the tasks of a call share one
+	// span. Then they also share their headers, so that similar tasks are sent in a compact form.
 	EachInBatch bool
-	// Baggage carries the baggage of the sender to handlers too, in the header baggage. It can contain anything
-	// that the program has got from others, and is stored with the task.
+	// Baggage sends the sender's baggage to handlers too, in the header baggage. It is off by
+	// default, because baggage can contain anything that the program received from others, and is
+	// stored with the task.
 	Baggage bool
 }
 
 func (t Tracing) tracer(rdb redis.UniversalClient) *spans.Tracer {
 	c := spans.Config{Provider: t.Provider, Parent: t.Parent, EachInBatch: t.EachInBatch, Baggage: t.Baggage}
-	if one, ok := rdb.(*redis.Client); ok {
-		c.Server = one.Options().Addr
+	if client, ok := rdb.(*redis.Client); ok {
+		c.Server = client.Options().Addr
 	}
 	return spans.New(c)
 }
 
-// traced returns what spans say about a task.
+// traced returns the attributes of a task for its spans.
 func (t *Task) traced() spans.Task {
-	line := t.Queue
-	if line == "" {
-		line = "default"
+	queue := t.Queue
+	if queue == "" {
+		queue = "default"
 	}
-	return spans.Task{ID: t.ID, Kind: t.Kind, Queue: line, Headers: t.Headers}
+	return spans.Task{ID: t.ID, Kind: t.Kind, Queue: queue, Headers: t.Headers}
 }
 
-// carriesContext reports whether the context of its sender is of use in the headers of a task. No program runs a timer. A signal
-// is sent by another program than the agent that schedules it.
+// carriesContext reports whether the headers of a task should carry the context of its sender. A
+// timer does not need it, because no program runs it. Nor does a signal: the agent schedules it, but
+// another program sends it.
 func (t *Task) carriesContext() bool {
 	signal := t.Promise && names.OwnerOf(t.ID) != "" && strings.HasPrefix(t.ID[strings.LastIndexByte(t.ID, '.')+1:], "s-")
 	return !t.Timer && !signal
@@ -100,20 +103,20 @@ func (q *Queue) traceReceive(ctx context.Context, start time.Time, claims []Clai
 	q.tracer.Receive(ctx, start, tasks)
 }
 
-// mostTraced is how many tasks are read for the span of a call that does not know them.
-const mostTraced = 100
+// maxTraced bounds the tasks that are read for the span of a call that knows only their ids.
+const maxTraced = 100
 
 // traceCancel ends the span of a cancellation. It reads the tasks first, for their queue and their senders.
 func (q *Queue) traceCancel(ctx context.Context, span *spans.Span, ids []string, err error) {
 	if span.Recording() {
-		ids = ids[:min(len(ids), mostTraced)]
-		records, _ := q.GetAll(ctx, ids) // without them the span says less
+		ids = ids[:min(len(ids), maxTraced)]
+		records, _ := q.GetAll(ctx, ids) // after an error the span has fewer attributes
 		span.Cancelled(traced(records))
 	}
 	span.End(err)
 }
 
-// traced returns what spans say about records. A record that is nil is left out.
+// traced returns the attributes of records for their spans. It skips nil records.
 func traced(records []*Record) (tasks []spans.Task) {
 	for _, r := range records {
 		if r != nil {
@@ -123,19 +126,19 @@ func traced(records []*Record) (tasks []spans.Task) {
 	return tasks
 }
 
-// readFor bounds how long the read of tasks for their spans can take. It delays the call that has ended them.
+// readFor bounds the read of tasks for their spans, because it delays the call that has ended them.
 const readFor = time.Second
 
-// traceExpired makes a span for each task that a call has ended because its time was up. It reads the tasks, for the
-// senders to which the spans are linked.
+// traceExpired makes a span for each task that a call has ended because its time was up. It reads
+// the tasks to link the spans to the tasks' senders.
 func (q *Queue) traceExpired(ctx context.Context, report engine.Report) {
 	if len(report.TimedOut) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readFor)
 	defer cancel()
-	ids := make([]string, 0, mostTraced)
-	for _, t := range report.TimedOut[:min(len(report.TimedOut), mostTraced)] {
+	ids := make([]string, 0, maxTraced)
+	for _, t := range report.TimedOut[:min(len(report.TimedOut), maxTraced)] {
 		ids = append(ids, t.ID)
 	}
 	headers := map[string]map[string]string{}

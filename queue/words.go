@@ -10,13 +10,13 @@ const (
 	ClassTimeout Class = "timeout" // the attempt took longer than its worker allows
 	// ClassDeadline means that the handler's context ended before the task's deadline, for its TimeoutGrace.
 	ClassDeadline Class = "deadline"
-	// ClassNoHandler is of [Release]: the worker has no handler for the task's kind. The task's time in line continues, and its
-	// QueueTimeout with it. It can be fetched again after 10 ms, after twice that each further time in a row, and after a
-	// second, or Outcome.Delay, at most.
+	// ClassNoHandler is for [Release]: the worker has no handler for the task's kind. The task's
+	// time in line continues, and its QueueTimeout with it. It can be fetched again after 10 ms. The
+	// delay doubles with each such release in a row, up to a second, or up to Outcome.Delay.
 	ClassNoHandler Class = "no_handler"
 )
 
-// Reason is why a task ended without a result.
+// Reason is the cause of a task's end without a result.
 type Reason string
 
 // Reasons of FAILED and CANCELLED.
@@ -32,7 +32,7 @@ const (
 	ReasonNotNeeded   Reason = "not_needed"   // it was a member of a wait that was decided without it
 )
 
-// TimeoutType is which time limit of a task was exceeded.
+// TimeoutType is the time limit that a task exceeded.
 type TimeoutType string
 
 // Types of timeouts.
@@ -52,7 +52,7 @@ const (
 	RoleTimer   Role = "timer"
 )
 
-// EventLevel is which events a namespace writes.
+// EventLevel selects the events that a namespace writes.
 type EventLevel string
 
 // Levels of events.
@@ -67,9 +67,9 @@ type VerdictWord string
 
 // Words of a [Verdict].
 const (
-	VerdictOK      VerdictWord = "OK"      // accepted, and Status says what the task is now
+	VerdictOK      VerdictWord = "OK"      // accepted; Status is the task's new status
 	VerdictLost    VerdictWord = "LOST"    // the task is no longer the caller's: drop the result, and do not retry
 	VerdictMissing VerdictWord = "MISSING" // there is no such task
-	VerdictBroken  VerdictWord = "BROKEN"  // its record is damaged, as Why says
-	VerdictInvalid VerdictWord = "INVALID" // the outcome is not valid, as Why says; nothing was changed
+	VerdictBroken  VerdictWord = "BROKEN"  // its record is damaged; Why has the reason
+	VerdictInvalid VerdictWord = "INVALID" // the outcome is not valid, and nothing was changed; Why has the reason
 )

@@ -22,10 +22,10 @@ type noWorker struct{}
 func (noWorker) Error() string        { return "no worker with this id has a lease" }
 func (noWorker) Is(target error) bool { return target == refusal.ErrNotFound }
 
-// StopWorker makes a worker stop, by the id under which it claims tasks. The worker claims no more
-// tasks and finishes those that it has, as when its context ends; then its Run returns. The worker
-// is notified at once, but StopWorker does not wait for it. It returns [refusal.ErrNotFound] if no
-// worker with this id has a lease.
+// StopWorker makes a worker drain, by the id under which it claims tasks. The worker claims no more
+// tasks and finishes its present ones, as when its context ends; then its Run returns. The worker is
+// notified at once, but StopWorker does not wait for it. If no worker with this id has a lease,
+// StopWorker returns [refusal.ErrNotFound].
 func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("stop worker", worker, err)
@@ -48,8 +48,8 @@ func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 }
 
 // Describe stores the state of a worker and a description of it in a partition, for people to read.
-// about is opaque and has up to 4,096 bytes; if it is empty, the stored description is kept. It
-// returns [refusal.ErrNotFound] if the worker has no lease in the partition.
+// about is opaque and has up to 4,096 bytes; if it is empty, the stored description is kept. If the
+// worker has no lease in the partition, Describe returns [refusal.ErrNotFound].
 func (a Attempts) Describe(ctx context.Context, partition int, worker string, state WorkerState, about string) error {
 	if err := a.q.ready(ctx); err != nil {
 		return refusal.Failed("describe worker", worker, err)
