@@ -17,31 +17,32 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Agent is a task whose handler can wait for child tasks. It is the handler's context too. Only the
-// goroutine of the handler may call its methods and pass it to functions of this package.
+// Agent is a task whose handler can wait for child tasks. It is also the handler's context. It is
+// not safe for concurrent use: only the goroutine of the handler may call its methods and pass it to
+// functions of this package.
 type Agent struct {
 	context.Context
-	end context.CancelCauseFunc // ends it
+	end context.CancelCauseFunc // of the Context
 	q   *queue.Queue
 	job worker.Job
 
 	memory    *queue.Memory
 	children  int64                    // counter of the children without a name
 	entry     int64                    // number of the newest journal entry that this run has reached
-	loaded    map[string]*queue.Record // records of children that the journal's reply had, by child name
-	known     map[string]*queue.Record // records of children that a wait or Cancel has reported, by child name
+	recalled  map[string]*queue.Record // records of children that came with the journal, by child name
+	records   map[string]*queue.Record // records of children that a wait or Cancel of this run has reported, by child name
 	cancelled map[string]bool          // children that Cancel has cancelled, by name
-	named     map[string]bool          // names of the children scheduled in this run: no two have the same
+	names     map[string]bool          // names of the children scheduled in this run, which must differ
 	scheduled map[string]*child        // children scheduled in this run, by id
-	unfit     []*child                 // children that could not be scheduled
+	invalid   []*child                 // children that could not be scheduled
 
-	inside string       // name of the step whose function runs
-	unsent []queue.Task // scheduled children that are not created yet
-	since  []queue.Task // all children scheduled since the last wait
-	made   hash.Hash    // digest of since
-	note   queue.Note   // journal entries and checkpoint to write with the next call
-	gone   error        // why the agent can do nothing more in this run
-	span   *spans.Span  // of this run; nil without tracing
+	stepName string       // name of the step whose function runs
+	unsent   []queue.Task // scheduled children that are not created yet
+	recent   []queue.Task // all children scheduled since the last wait
+	digest   hash.Hash    // digest of recent, which the next wait includes
+	note     queue.Note   // journal entries and a checkpoint, which the next call writes
+	stopErr  error        // ended this run: further calls return it
+	span     *spans.Span  // of this run; nil without tracing
 }
 
 // Handle registers an agent: a handler that takes and returns JSON, or []byte, as worker.Handle
@@ -67,11 +68,11 @@ func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in
 }
 
 func newAgent(ctx context.Context, q *queue.Queue) *Agent {
-	a := &Agent{q: q, job: worker.Info(ctx), memory: &queue.Memory{}, named: map[string]bool{}, scheduled: map[string]*child{},
-		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}, cancelled: map[string]bool{}, span: spans.ProcessOf(ctx)}
+	a := &Agent{q: q, job: worker.Info(ctx), memory: &queue.Memory{}, names: map[string]bool{}, scheduled: map[string]*child{},
+		recalled: map[string]*queue.Record{}, records: map[string]*queue.Record{}, cancelled: map[string]bool{}, span: spans.ProcessOf(ctx)}
 	a.span.Agent(a.job.Kind)
 	a.Context, a.end = context.WithCancelCause(ctx)
-	a.made = newDigest()
+	a.digest = newDigest()
 	return a
 }
 
@@ -82,76 +83,77 @@ func (a *Agent) recall() error {
 	}
 	m, err := a.q.Attempts().Recall(a, a.job.ID)
 	if err != nil {
-		return a.trouble(err)
+		return a.callError(err)
 	}
 	a.memory = m
 	a.children, a.entry = m.Checkpoint.Children, m.Entries
-	a.loaded = m.Children
+	a.recalled = m.Children
 	return nil
 }
 
 // ID returns the id of the agent's task.
-func (a *Agent) ID() string { return a.given().job.ID }
+func (a *Agent) ID() string { return a.mustAgent().job.ID }
 
 // Info describes the agent's task, as worker.Info does.
-func (a *Agent) Info() worker.Job { return a.given().job }
+func (a *Agent) Info() worker.Job { return a.mustAgent().job }
 
-// EnsureKind stores the defaults of a kind if it has none, as [queue.Queue.EnsureKind] does. It is for packages that
-// schedule children of kinds with defaults. If it returns an error, the agent can do nothing more in this run.
+// EnsureKind stores the defaults of a kind if it has none, as [queue.Queue.EnsureKind] does. It is
+// for packages that schedule children of kinds with defaults. An error ends this run of the agent.
 func (a *Agent) EnsureKind(kind string, d queue.Defaults) error {
-	if err := a.barred(); err != nil {
+	if err := a.stopped(); err != nil {
 		return err
 	}
 	err := a.q.EnsureKind(a, kind, d)
 	if err != nil {
-		err = a.trouble(err)
-		if a.gone == nil {
-			a.gone = err
+		err = a.callError(err)
+		if a.stopErr == nil {
+			a.stopErr = err
 		}
 	}
 	return err
 }
 
-// barred returns why the agent can do nothing more in this run, or nil. If the agent is used inside
-// the function of its step, barred ends the agent: a replay does not run that function, so it
-// could not make the same calls.
-func (a *Agent) barred() error {
+// stopped returns the error that ended this run, or nil. It also ends the run if the agent is used
+// inside the function of its step: a replay does not run that function, so it could not make the
+// same calls.
+func (a *Agent) stopped() error {
 	if a == nil {
-		return errNobody
+		return errNilAgent
 	}
-	if a.gone == nil && a.inside != "" {
-		a.gone = fmt.Errorf("%w, %q, which a replay does not run: make these calls before the step and pass their results in", errInside, a.inside)
+	if a.stopErr == nil && a.stepName != "" {
+		a.stopErr = fmt.Errorf("%w, %q, which a replay does not run: make these calls before the step and pass their results in", errInside, a.stepName)
 	}
-	return a.gone
+	return a.stopErr
 }
 
 var errInside = fmt.Errorf("%w: the agent is used inside the function of its step", refusal.ErrInvalid)
 
-// suspended ends the run of an agent that waits and no longer has its claim. It ends the context too:
-// functions that use the context must not keep the worker busy while the agent runs elsewhere.
+// suspended ends the run of an agent that waits and no longer has its claim. It also ends the
+// context, because a function that uses the context must not keep the worker busy while the agent
+// runs elsewhere.
 func (a *Agent) suspended() error {
-	a.gone = ErrSuspended
+	a.stopErr = ErrSuspended
 	a.end(ErrSuspended)
 	return ErrSuspended
 }
 
-// trouble returns err, or the cause of the agent's context if that has ended. If the agent can do
-// nothing more in this run, trouble records that.
-func (a *Agent) trouble(err error) error {
+// callError returns the error of a call to Redis, or the cause of the agent's context if the context
+// has ended. If the agent cannot continue after the error, callError ends this run.
+func (a *Agent) callError(err error) error {
 	if a.Err() != nil && (infrastructure(err) || errors.Is(err, context.Cause(a))) {
-		a.gone = errCutOff      // the effect of the call is unknown, so the task is given back and the journal decides
-		return context.Cause(a) // the reason is the end of the context, not Redis
+		a.stopErr = errCutOff   // the effect of the call is unknown: give the task back, and the next run reads the journal
+		return context.Cause(a) // Redis answered or not: the caller should see why the context ended
 	}
 	switch {
 	case errors.Is(err, refusal.ErrDiverged), errors.Is(err, refusal.ErrNotHeld), errors.Is(err, refusal.ErrStopping),
 		infrastructure(err), a.Err() != nil:
-		a.gone = err
+		a.stopErr = err
 	}
 	return err
 }
 
-// infrastructure reports whether an error is not the agent's fault: Redis is away or full, or the
-// worker lacks a right.
+// infrastructure reports whether an error is not the agent's fault: Redis is unreachable or full, or
+// the worker lacks a right.
 func infrastructure(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrFull) || refusal.Permanent(err)
 }
@@ -159,30 +161,30 @@ func infrastructure(err error) bool {
 // errCutOff ends a run whose context ended during a call.
 var errCutOff = fmt.Errorf("%w: the context ended during the call", refusal.ErrUnknown)
 
-// tryAgain is how long an agent is delayed after a call to Redis has failed.
-const tryAgain = time.Second
+// releaseDelay delays the next run of an agent after a call to Redis has failed.
+const releaseDelay = time.Second
 
-// verdict returns the error that the worker gets for this attempt. If a call has ended the run, that
-// reason has precedence over the error of the handler.
+// verdict returns the error for the worker. If a call has ended the run, its error has precedence,
+// whatever the handler returned.
 func (a *Agent) verdict(err error) error {
-	switch gone := a.gone; {
-	case errors.Is(gone, ErrSuspended), errors.Is(gone, refusal.ErrNotHeld):
+	switch stopErr := a.stopErr; {
+	case errors.Is(stopErr, ErrSuspended), errors.Is(stopErr, refusal.ErrNotHeld):
 		return ErrSuspended
-	case errors.Is(gone, ErrReplayDiverged), errors.Is(gone, errInside):
-		return worker.Discard(gone)
-	case gone != nil && infrastructure(gone):
-		return worker.Release(tryAgain)
-	case gone == nil && errors.Is(err, ErrSuspended):
+	case errors.Is(stopErr, ErrReplayDiverged), errors.Is(stopErr, errInside):
+		return worker.Discard(stopErr)
+	case stopErr != nil && infrastructure(stopErr):
+		return worker.Release(releaseDelay)
+	case stopErr == nil && errors.Is(err, ErrSuspended):
 		return worker.Discard(errNotSuspended) // otherwise the agent would run again and again
 	case err != nil && !errors.Is(err, ErrSuspended):
 		return err
-	case gone != nil:
-		return gone // cancelled or shut down: the value that the handler returned is not a result
+	case stopErr != nil:
+		return stopErr // cancelled or shut down: the value that the handler returned is not a result
 	}
-	if err := a.abandoned(); err != nil {
+	if err := a.checkAwaited(); err != nil {
 		return worker.Discard(err)
 	}
-	if err := a.leftOver(); err != nil {
+	if err := a.checkReplayed(); err != nil {
 		return worker.Discard(err)
 	}
 	return nil
@@ -190,30 +192,30 @@ func (a *Agent) verdict(err error) error {
 
 var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, but no wait has suspended the agent: return ErrSuspended only when a wait returns it, and otherwise an error of your own", refusal.ErrInvalid)
 
-// abandoned returns the error of an agent that has returned while children were not created yet, or could
-// not be scheduled and no call has returned that.
-func (a *Agent) abandoned() error {
-	var unfit, unsent []string
+// checkAwaited returns an error if the handler returned too early: a child was not created yet, or
+// could not be scheduled and no call has reported that.
+func (a *Agent) checkAwaited() error {
+	var invalid, unsent []string
 	for _, c := range a.unreported() {
-		unfit = append(unfit, fmt.Sprintf("%s (%s): %v", c.id, c.kind, c.err))
+		invalid = append(invalid, fmt.Sprintf("%s (%s): %v", c.id, c.kind, c.err))
 	}
 	for _, t := range a.unsent {
 		unsent = append(unsent, fmt.Sprintf("%s (%s)", t.ID, t.Kind))
 	}
-	var all []error
-	if len(unfit) > 0 {
-		all = append(all, fmt.Errorf("children could not be scheduled: %s", few(unfit)))
+	var errs []error
+	if len(invalid) > 0 {
+		errs = append(errs, fmt.Errorf("children could not be scheduled: %s", few(invalid)))
 	}
 	if len(unsent) > 0 {
-		all = append(all, fmt.Errorf("%w: %s: wait for them, or call Start", ErrUnawaited, few(unsent)))
+		errs = append(errs, fmt.Errorf("%w: %s: wait for them, or call Start", ErrUnawaited, few(unsent)))
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// few returns the first of a list of texts, and how many more there are.
+// few joins the first five texts, and adds the number of the rest.
 func few(texts []string) string {
-	if more := len(texts) - 5; more > 0 {
-		texts = append(texts[:5:5], fmt.Sprintf("and %d more", more))
+	if rest := len(texts) - 5; rest > 0 {
+		texts = append(texts[:5:5], fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(texts, ", ")
 }

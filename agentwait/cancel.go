@@ -13,7 +13,7 @@ import (
 // CancelResult is the result of cancelling one task. Exactly one of the first four fields is true,
 // unless the task does not exist.
 type CancelResult[T any] struct {
-	Cancelled        bool // by this call
+	Cancelled        bool // this call cancelled the task
 	AlreadyCompleted bool
 	AlreadyFailed    bool
 	AlreadyCancelled bool
@@ -22,26 +22,28 @@ type CancelResult[T any] struct {
 	Err              error  // the task does not exist, or its result cannot be decoded as T
 }
 
-// Cancel cancels children of the agent, and returns the result of each in the order given. Children of
-// a higher priority are cancelled first. If a task is not a child of the agent, Cancel returns
+// Cancel cancels children of the agent, and returns a result for each, in the order given. Children
+// of a higher priority are cancelled first. If a task is not a child of the agent, Cancel returns
 // ErrNotOwner and cancels nothing. Otherwise its error is the first Err of the results. A replay
-// returns the same. Without tasks Cancel does nothing. It makes one call for 500 tasks, one more to read
-// those that had ended, and first creates scheduled children.
+// returns the same results.
+//
+// Cancel first creates scheduled children. It makes one call for up to 500 tasks, and another call
+// to read the tasks that had ended. Without tasks it does nothing.
 func Cancel[T any](a *Agent, reason string, futures ...*Future[T]) ([]CancelResult[T], error) {
 	return cancelAll[T](a, reason, awaitables(futures))
 }
 
-// CancelAll is like Cancel, for tasks of several types. The Value of a task that had completed is its
-// result in bytes.
+// CancelAll is Cancel for tasks of several types. The Value of a task that had completed is its
+// undecoded result.
 func CancelAll(a *Agent, reason string, futures ...Awaitable) ([]CancelResult[[]byte], error) {
 	return cancelAll[[]byte](a, reason, futures)
 }
 
 func cancelAll[T any](a *Agent, reason string, futures []Awaitable) ([]CancelResult[T], error) {
-	if err := a.barred(); err != nil || len(futures) == 0 {
+	if err := a.stopped(); err != nil || len(futures) == 0 {
 		return nil, err
 	}
-	if err := a.vet("task", futures); err != nil {
+	if err := a.checkFutures("task", futures); err != nil {
 		return nil, err
 	}
 	ids := make([]string, len(futures))
@@ -59,26 +61,26 @@ func cancelAll[T any](a *Agent, reason string, futures []Awaitable) ([]CancelRes
 	return cancelResults[T](a, ids, answers)
 }
 
-// The result of a cancellation, as the journal stores it.
+// The results of a cancellation in the journal.
 const (
 	isCancelled  = "cancelled"
 	wasCompleted = "completed"
 	wasFailed    = "failed"
-	wasCancelled = "before"
+	wasCancelled = "before" // cancelled before this call
 	notThere     = "missing"
 )
 
 // cancelAnswers returns the result of the cancellation of each task: in a replay from the journal,
 // otherwise from Redis.
 func (a *Agent) cancelAnswers(ids []string, reason string) ([]string, error) {
-	number, entry, ok := a.remembered()
+	number, entry, ok := a.nextEntry()
 	if !ok {
 		return a.cancel(number, ids, reason)
 	}
 	kind, words, _ := strings.Cut(entry, " ")
 	r, refused := readRefusal(entry)
-	if kind != "cancel" && !(refused && r.digest == ofCancel) {
-		return nil, a.diverged(what(entry), "a call of Cancel")
+	if kind != "cancel" && !(refused && r.digest == cancelDigest) {
+		return nil, a.diverged(describeEntry(entry), "a call of Cancel")
 	}
 	a.unsent = nil // the earlier call of Cancel has created these children
 	if refused {
@@ -87,17 +89,18 @@ func (a *Agent) cancelAnswers(ids []string, reason string) ([]string, error) {
 	return strings.Fields(words), nil
 }
 
-// cancel cancels the tasks in Redis. The call is named after the journal entry: if the process dies
-// before it gets the reply, the next run makes the same call again and gets the same reply.
+// cancel cancels the tasks in Redis. The id of the call is made from the agent's id and the number
+// of the journal entry. If the process dies before it gets the reply, the next run makes the same
+// call again and gets the same reply.
 func (a *Agent) cancel(number int64, ids []string, reason string) (answers []string, err error) {
 	if err := a.send(); err != nil {
-		return nil, a.recordRefusal(number, ofCancel, "", err)
+		return nil, a.recordRefusal(number, cancelDigest, "", err)
 	}
-	all, err := a.q.Attempts().CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
+	cancellations, err := a.q.Attempts().CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
 	if err != nil {
-		return nil, a.recordRefusal(number, ofCancel, "", a.trouble(err))
+		return nil, a.recordRefusal(number, cancelDigest, "", a.callError(err))
 	}
-	for _, c := range all {
+	for _, c := range cancellations {
 		word := notThere
 		switch {
 		case c.Err != nil:
@@ -116,7 +119,7 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	return answers, nil
 }
 
-// cancelResults makes the results from the answers, and reads the records of tasks that had ended.
+// cancelResults converts the answers to results, and reads the records of the tasks that had ended.
 func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], error) {
 	var names []string
 	for i, id := range ids {
@@ -126,7 +129,7 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 	}
 	records, err := a.q.Attempts().Children(a, a.job.ID, names)
 	if err != nil {
-		return nil, a.trouble(err)
+		return nil, a.callError(err)
 	}
 	results := make([]CancelResult[T], len(ids))
 	for i, id := range ids {
@@ -139,12 +142,12 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 	return results, err
 }
 
-// setState records what Cancel has reported of a child, for Future.State.
+// setState records the result of Cancel for a child, which Future.State returns.
 func (a *Agent) setState(name, answer string, record *queue.Record) {
 	if answer == isCancelled {
 		a.cancelled[name] = true
-	} else if record != nil && (a.known[name] == nil || !a.known[name].Status.Ended()) {
-		a.known[name] = record
+	} else if record != nil && (a.records[name] == nil || !a.records[name].Status.Ended()) {
+		a.records[name] = record
 	}
 }
 

@@ -16,9 +16,9 @@ func awaitables[T any](futures []*Future[T]) []Awaitable {
 	return members
 }
 
-func newAsk[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *ask {
+func newWaitCall[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *waitCall {
 	a, policy := waiterOf(on)
-	return &ask{agent: a, policy: policy, mode: mode, need: need, members: awaitables(futures)}
+	return &waitCall{agent: a, policy: policy, mode: mode, need: need, members: awaitables(futures)}
 }
 
 // JoinAll waits until all tasks have ended, and returns their results in the order given. If a task
@@ -30,9 +30,9 @@ func newAsk[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *
 // Its place then has the zero value; Value and JoinAllSettled distinguish that from a result.
 // Without tasks JoinAll returns at once.
 func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
-	k := newAsk(on, queue.WaitAll, 0, futures)
+	k := newWaitCall(on, queue.WaitAll, 0, futures)
 	if len(futures) == 0 {
-		_, err := k.wait() // an invalid policy is refused without tasks too
+		_, err := k.wait() // an invalid policy is an error even without tasks
 		return []T{}, err
 	}
 	r, err := join[T](k)
@@ -47,7 +47,7 @@ func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
 }
 
 // join waits for all members, and returns the error of the first that makes the wait fail.
-func join[T any](k *ask) (*result, error) {
+func join[T any](k *waitCall) (*result, error) {
 	if k.policy.FailFast {
 		k.mode = queue.WaitFailFast
 	}
@@ -55,33 +55,33 @@ func join[T any](k *ask) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := outOfTime(k, r, "", completed[T]); err != nil {
+	if err := timeoutError(k, r, "", completed[T]); err != nil {
 		return nil, err
 	}
-	if all := failures[T](k, r); len(all) > 0 {
-		return nil, all[0]
+	if errs := failures[T](k, r); len(errs) > 0 {
+		return nil, errs[0]
 	}
 	return r, nil
 }
 
-// outOfTime returns the error of a wait that reached its limit, unless the agent can continue: that
-// needs Wait.Proceed, and a member for which enough reports true.
-func outOfTime[T any](k *ask, r *result, reason string, enough func(*ask, *Outcome[T]) bool) error {
+// timeoutError returns the error of a wait that reached its limit. It returns nil if the agent can
+// continue: that needs Wait.Proceed, and a member for which enough reports true.
+func timeoutError[T any](k *waitCall, r *result, reason string, enough func(*waitCall, *Outcome[T]) bool) error {
 	switch {
 	case r.outcome.Reason != "timed_out":
 		return nil
 	case !k.policy.Proceed:
 		return timedOut[T](r, reason)
-	case !some(k, r, enough):
+	case !anyEnded(k, r, enough):
 		return timedOut[T](r, noneCompleted)
 	}
 	return nil
 }
 
-// some reports whether way is true for a member that had ended when the wait was decided.
-func some[T any](k *ask, r *result, way func(*ask, *Outcome[T]) bool) bool {
-	for _, at := range r.ended() {
-		if o := outcomeOf[T](r, at[0]); way(k, &o) {
+// anyEnded reports whether match is true for a member that had ended when the wait was decided.
+func anyEnded[T any](k *waitCall, r *result, match func(*waitCall, *Outcome[T]) bool) bool {
+	for _, at := range r.endedMembers() {
+		if o := outcomeOf[T](r, at[0]); match(k, &o) {
 			return true
 		}
 	}
@@ -89,25 +89,25 @@ func some[T any](k *ask, r *result, way func(*ask, *Outcome[T]) bool) bool {
 }
 
 // completed reports whether a member has completed. A failure that ContinueOn excuses is not a result.
-func completed[T any](_ *ask, o *Outcome[T]) bool { return o.Status == queue.Completed }
+func completed[T any](_ *waitCall, o *Outcome[T]) bool { return o.Status == queue.Completed }
 
 // completedOrExcused reports whether a member has completed, or has ended in a way that counts as done.
-func completedOrExcused[T any](k *ask, o *Outcome[T]) bool {
+func completedOrExcused[T any](k *waitCall, o *Outcome[T]) bool {
 	return completed(k, o) || k.done(o.Index, o)
 }
 
-// done reports whether ContinueOn makes the ending of a member count as done.
-func (k *ask) done(place int, o interface{ ending() Ending }) bool {
-	_, _, more := k.members[place].member()
-	return (k.policy.ContinueOn|more)&o.ending() != 0
+// done reports whether the member's end counts as done because of ContinueOn.
+func (k *waitCall) done(place int, o interface{ ending() Ending }) bool {
+	_, _, continueOn := k.members[place].member()
+	return (k.policy.ContinueOn|continueOn)&o.ending() != 0
 }
 
-// excused reports whether the ending of a member does not make the wait fail.
-func (k *ask) excused(place int, o interface{ ending() Ending }) bool {
+// excused reports whether the wait can succeed in spite of the member's end.
+func (k *waitCall) excused(place int, o interface{ ending() Ending }) bool {
 	return k.done(place, o) || o.ending() == OnCancel && k.policy.SkipCancelled
 }
 
-// ending returns how the member ended, 0 if it completed or has not ended.
+// ending returns the kind of the member's end, 0 if it completed or has not ended.
 func (o *Outcome[T]) ending() Ending {
 	switch {
 	case o.Status == queue.Cancelled:
@@ -125,26 +125,26 @@ func (o *Outcome[T]) ending() Ending {
 }
 
 // failures returns the errors of the members that make the wait fail, in the order they ended.
-func failures[T any](k *ask, r *result) (all []error) {
-	for _, at := range r.ended() {
+func failures[T any](k *waitCall, r *result) (errs []error) {
+	for _, at := range r.endedMembers() {
 		if o := outcomeOf[T](r, at[0]); o.Err != nil && !k.excused(at[0], &o) {
-			all = append(all, o.Err)
+			errs = append(errs, o.Err)
 		}
 	}
-	return all
+	return errs
 }
 
 // JoinN waits until n tasks have completed, and returns them in the order they completed. The other
 // tasks continue. As soon as n tasks can no longer complete, JoinN returns a *WaitImpossibleError and
 // the tasks that have completed. A task that is given twice counts once, and is returned once.
 func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error) {
-	k := newAsk(on, queue.WaitNOfM, n, futures)
+	k := newWaitCall(on, queue.WaitNOfM, n, futures)
 	r, err := k.run()
 	if err != nil {
 		return nil, err
 	}
 	var done []Outcome[T]
-	for _, at := range r.ended() {
+	for _, at := range r.endedMembers() {
 		if r.outcome.Reason == "satisfied" && len(done) == k.need {
 			break // more than n tasks may have completed before the wait began
 		}
@@ -158,12 +158,12 @@ func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error)
 	if r.outcome.Reason == "impossible" {
 		return done, impossible[T](k, r)
 	}
-	return done, outOfTime(k, r, "", completed[T])
+	return done, timeoutError(k, r, "", completed[T])
 }
 
-func impossible[T any](k *ask, r *result) error {
+func impossible[T any](k *waitCall, r *result) error {
 	e := &WaitImpossibleError{Need: k.need, Possible: len(r.places())}
-	for _, at := range r.ended() {
+	for _, at := range r.endedMembers() {
 		o := outcomeOf[T](r, at[0])
 		if o.Status == queue.Completed || k.excused(at[0], &o) {
 			continue
@@ -178,27 +178,27 @@ func impossible[T any](k *ask, r *result) error {
 
 // Await waits until one task has ended, and returns its result or its error.
 func Await[T any](on Waiter, future *Future[T]) (v T, err error) {
-	all, err := JoinAll(on, future)
+	values, err := JoinAll(on, future)
 	if err != nil {
 		return v, err
 	}
-	return all[0], nil
+	return values[0], nil
 }
 
 // Run schedules a child and waits for it, as Schedule and Await do.
 func Run[T any](on Waiter, in any, task queue.Task) (T, error) {
 	a, _ := waiterOf(on)
-	if a == nobody {
+	if a == nilAgent {
 		var zero T
-		return zero, errNobody
+		return zero, errNilAgent
 	}
 	return Await(on, Schedule[T](a, in, task))
 }
 
-// AwaitAll is like JoinAll, for tasks of several types. Value then returns the result of each.
+// AwaitAll is JoinAll for tasks of several types. Value then returns the result of each task.
 func AwaitAll(on Waiter, futures ...Awaitable) error {
 	a, policy := waiterOf(on)
-	k := &ask{agent: a, policy: policy, mode: queue.WaitAll, members: futures}
+	k := &waitCall{agent: a, policy: policy, mode: queue.WaitAll, members: futures}
 	if len(futures) == 0 {
 		_, err := k.wait()
 		return err
@@ -212,7 +212,7 @@ func AwaitAll(on Waiter, futures ...Awaitable) error {
 func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 	switch {
 	case a == nil:
-		return v, errNobody
+		return v, errNilAgent
 	case f == nil || f.child == nil:
 		return v, fmt.Errorf("%w: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned", refusal.ErrInvalid)
 	case f.err != nil:
@@ -220,7 +220,7 @@ func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 	case f.agent != a.job.ID: // a child of another agent can have the same name
 		return v, fmt.Errorf("%w: %s", ErrNotOwner, f.id)
 	}
-	if r := a.known[f.name()]; r == nil || !final(r).Status.Ended() {
+	if r := a.records[f.name()]; r == nil || !final(r).Status.Ended() {
 		return v, fmt.Errorf("%w: no wait has reported the end of %s", ErrTaskStillRunning, f.id)
 	}
 	o := outcomeOf[T](&result{agent: a, members: []Awaitable{f}}, 0)
@@ -231,7 +231,7 @@ func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 // Sleep returns at once.
 func Sleep(a *Agent, d time.Duration) error {
 	if d <= 0 || a == nil {
-		return a.barred()
+		return a.stopped()
 	}
 	c := a.schedule(queue.Task{Kind: "sleep", Queue: a.job.Queue, Timer: true, Delay: max(d, time.Millisecond)}, nil)
 	_, err := Await(a, &Future[[]byte]{child: c})

@@ -1,9 +1,9 @@
 // Package agentwait is for agents: tasks whose handlers wait for child tasks.
 //
 //	agentwait.Handle(w, "research", func(a *agentwait.Agent, in Question) (Answer, error) {
-//		one := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
-//		two := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
-//		page, err := agentwait.SelectOK(a, one, two)
+//		first := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
+//		second := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
+//		page, err := agentwait.SelectOK(a, first, second)
 //		if err != nil {
 //			return Answer{}, err // ErrSuspended too
 //		}

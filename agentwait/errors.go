@@ -10,10 +10,9 @@ import (
 )
 
 var (
-	// ErrSuspended is returned by a wait when the agent has given up its worker until the
-	// wait is over. The handler must return ErrSuspended; it is called again later. If the
-	// handler returns something else, that is dropped, and the agent cannot do anything more
-	// in this run.
+	// ErrSuspended is returned by a wait when the agent has given up its worker until the wait is
+	// over. The handler must return ErrSuspended; it is called again later. If the handler returns
+	// something else, it is dropped, and the agent cannot do anything more in this run.
 	ErrSuspended = worker.ErrSuspended
 	// ErrNotOwner means that a task is not a child of this agent.
 	ErrNotOwner = refusal.ErrNotOwner
@@ -30,12 +29,12 @@ var (
 	ErrTaskStillRunning = errors.New("task is still running")
 )
 
-// DivergedError says where a run of an agent made another call than an earlier run.
-// errors.Is(err, ErrReplayDiverged) is true.
+// DivergedError reports a call of a run that differs from the call of an earlier run. errors.Is(err,
+// ErrReplayDiverged) is true.
 type DivergedError struct {
 	Agent string // id of the agent
-	Was   string // what the earlier run did
-	Now   string // what this run did instead
+	Was   string // the call of the earlier run
+	Now   string // the call of this run
 }
 
 // Error describes both calls, and says how to change the code of a running agent.
@@ -48,7 +47,7 @@ func (e *DivergedError) Error() string {
 // Is reports whether target is ErrReplayDiverged.
 func (e *DivergedError) Is(target error) bool { return target == ErrReplayDiverged }
 
-// AllTasksFailedError is the error of a wait for one success if all its tasks have failed.
+// AllTasksFailedError is the error of a wait for one success whose tasks have all failed.
 type AllTasksFailedError struct {
 	First error   // the error of the first task that ended; never nil
 	All   []error // the error of each task, in the order they ended
@@ -68,7 +67,7 @@ type WaitTimeoutError struct {
 	Completed, Failed, Cancelled, Pending []int
 }
 
-// Error has the reason, and how many members were in each state.
+// Error returns the reason, and the number of members in each state.
 func (e *WaitTimeoutError) Error() string {
 	reason := e.Reason
 	if reason == "" {
@@ -88,11 +87,11 @@ func (e *WaitTimeoutError) Is(target error) bool { return target == context.Dead
 // complete.
 type WaitImpossibleError struct {
 	Need     int   // n
-	Possible int   // how many tasks have completed or could still complete
+	Possible int   // the number of tasks that have completed or could still complete
 	First    error // the error of the first task that failed
 }
 
-// Error has how many tasks must complete, how many can, and the first error.
+// Error returns the number of tasks that must complete, the number that can, and the first error.
 func (e *WaitImpossibleError) Error() string {
 	return fmt.Sprintf("%d tasks must complete, and at most %d can: %v", e.Need, e.Possible, e.First)
 }

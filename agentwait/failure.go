@@ -12,8 +12,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// failure is the error of a step as the journal stores it. The first run gets the error in this form
-// too. Otherwise a handler could branch on something that is not stored, and its replay would diverge.
+// failure is the error of a step in the form that the journal stores. The first run gets the error
+// in this form too, because a handler could otherwise branch on something that is not stored, and
+// its replay would diverge.
 type failure struct {
 	Release bool          `json:"release,omitempty"` // of worker.Release
 	Discard bool          `json:"discard,omitempty"` // of worker.Discard
@@ -25,10 +26,10 @@ type failure struct {
 	text    string
 }
 
-// maxFailure is how many bytes of the text are stored, as many as of a task's error.
+// maxFailure is the greatest number of stored bytes of the text, the same as for a task's error.
 const maxFailure = 16 << 10
 
-// failureOf returns what is stored of an error.
+// failureOf converts an error to its stored form.
 func failureOf(err error) *failure {
 	if errors.Is(err, ErrSuspended) {
 		err = worker.Discard(errNotSuspended)
@@ -41,22 +42,22 @@ func failureOf(err error) *failure {
 	}
 }
 
-// failed records the failure of a step, and returns it as a replay gets it.
-func (a *Agent) failed(number int64, name string, f *failure) *failure {
-	if most := min(a.q.MaxBytes(), maxFailure); len(f.text) > most {
-		f.text = strings.ToValidUTF8(f.text[:most], "")
+// recordFailure records the failure of a step, and returns it in the form that a replay gets.
+func (a *Agent) recordFailure(number int64, name string, f *failure) *failure {
+	if limit := min(a.q.MaxBytes(), maxFailure); len(f.text) > limit {
+		f.text = strings.ToValidUTF8(f.text[:limit], "")
 	}
-	if kept, err := json.Marshal(f); err == nil { // it cannot fail: f has only numbers and booleans
-		a.record(number, fmt.Appendf(nil, "failed %s\n%s\n%s", name, kept, f.text))
+	if verdict, err := json.Marshal(f); err == nil { // it cannot fail: f has only numbers and booleans
+		a.record(number, fmt.Appendf(nil, "failed %s\n%s\n%s", name, verdict, f.text))
 	}
 	return f
 }
 
-// readFailure decodes what failed has recorded.
+// readFailure decodes an entry of recordFailure.
 func readFailure(entry string) *failure {
-	kept, text, _ := strings.Cut(entry, "\n")
+	verdict, text, _ := strings.Cut(entry, "\n")
 	f := &failure{text: text}
-	if err := json.Unmarshal([]byte(kept), f); err != nil {
+	if err := json.Unmarshal([]byte(verdict), f); err != nil {
 		f.text = fmt.Sprintf("cannot decode the failure of a step in the journal (%v): %s", err, entry)
 	}
 	return f
@@ -64,8 +65,8 @@ func readFailure(entry string) *failure {
 
 func (f *failure) Error() string { return f.text }
 
-// Is reports whether the step's error was context.DeadlineExceeded or context.Canceled. It knows no
-// other errors.
+// Is reports whether the step's error was context.DeadlineExceeded or context.Canceled. The journal
+// stores no other errors.
 func (f *failure) Is(target error) bool {
 	return f.Late && target == context.DeadlineExceeded || f.Ended && target == context.Canceled
 }

@@ -24,15 +24,15 @@ type Awaitable interface {
 	member() (c *child, patience time.Duration, continueOn Ending)
 }
 
-// child is what an agent knows of one of its children.
+// child is the state of a child in this run of the agent.
 type child struct {
-	of       *Agent // the agent in this run
+	owner    *Agent // in this run
 	agent    string // id of the agent
 	id       string
 	kind     string
 	priority int
-	err      error // why it could not be scheduled
-	reported bool  // a call has returned err
+	err      error // set if it could not be scheduled
+	reported bool  // whether a call has returned err
 }
 
 func (f *Future[T]) member() (*child, time.Duration, Ending) {
@@ -43,25 +43,25 @@ func (f *Future[T]) member() (*child, time.Duration, Ending) {
 }
 
 // ID returns the id of the task.
-func (f *Future[T]) ID() string { return f.made().id }
+func (f *Future[T]) ID() string { return f.mustFuture().id }
 
 // Kind returns the kind of the task. It is empty for a future of Child or Of.
-func (f *Future[T]) Kind() string { return f.made().kind }
+func (f *Future[T]) Kind() string { return f.mustFuture().kind }
 
-// Within returns a future of the same task that has a limit of its own in a wait: if the task has not
+// Within returns a future of the same task with a limit of its own in a wait: if the task has not
 // ended d after the wait began, it is cancelled, and the wait continues. A wait returns
-// refusal.ErrInvalid for a Signal with Within, since no wait cancels a signal. It also does if a task
-// is given twice with different limits.
+// refusal.ErrInvalid for a Signal with Within, because no wait cancels a signal, and for a task that
+// is passed twice with different limits.
 func (f *Future[T]) Within(d time.Duration) *Future[T] {
-	g := *f.made()
+	g := *f.mustFuture()
 	g.patience = d
 	return &g
 }
 
-// ContinueOn returns a future of the same task that counts as done in a wait if it ends in one of
-// these ways. If a task is given twice with different endings, the wait returns refusal.ErrInvalid.
+// ContinueOn returns a future of the same task whose end in one of these ways counts as done in a
+// wait. If a task is passed twice with different endings, the wait returns refusal.ErrInvalid.
 func (f *Future[T]) ContinueOn(endings Ending) *Future[T] {
-	g := *f.made()
+	g := *f.mustFuture()
 	g.continueOn |= endings
 	return &g
 }
@@ -72,17 +72,20 @@ func (c *child) name() string { return nameOf(c.id) }
 func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
 // Schedule schedules a child of the agent. Its payload is in, encoded as JSON unless it is a []byte.
-// Schedule makes no call to Redis: the next wait, Start, Cancel or Checkpoint creates the child. If the
-// child is invalid, the first call that uses it returns the error: a wait for it, Cancel, Start or
-// Checkpoint. If no call uses it, the agent ends as FAILED with that error.
+// Schedule makes no call to Redis: the next wait, Start, Cancel or Checkpoint creates the child. If
+// the child is invalid, the first call that uses it returns the error: a wait for it, Cancel, Start
+// or Checkpoint. If no call uses it, the agent ends as FAILED with that error.
 //
-// task.ID is the name of the child. It must not be a number, begin with "s-", or have a dot. A child
-// without a name gets the next number. With names, the code around a child can change while agents
-// run. task.IdempotencyKey is a name too, and can be used again: the second call of Schedule returns
-// the first child, and ignores the rest of its task. So can task.Name, which is any text of up to 128 bytes:
-// "orders/17" is the child with the ID e-orders_2f17, as [queue.Queue.IDOf] writes it.
+// task.ID is the name of the child. It must not be a number, begin with "s-", or contain a dot. A
+// child without a name gets the next number. With names, the code around a child can change while
+// agents run.
+//
+// task.IdempotencyKey is a name that can be used again: the second call of Schedule returns the
+// first child, and ignores the rest of its task. task.Name works in the same way, and is any text of
+// up to 128 bytes: "orders/17" is the child with the ID e-orders_2f17, as [queue.Queue.IDOf] writes
+// it.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
-	a.given()
+	a.mustAgent()
 	payload, err := encode(in)
 	if err != nil {
 		err = fmt.Errorf("cannot encode the payload of a child of kind %s as JSON: %w", task.Kind, err)
@@ -97,8 +100,8 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 		task.IdempotencyKey, err = keyOfName(&task)
 	}
 	if err == nil && task.IdempotencyKey != "" {
-		if there := a.keyed(&task, &err); there != nil {
-			return &Future[T]{child: there}
+		if existing := a.childOfKey(&task, &err); existing != nil {
+			return &Future[T]{child: existing}
 		}
 	}
 	return &Future[T]{child: a.schedule(task, err)}
@@ -114,9 +117,9 @@ func keyOfName(task *queue.Task) (string, error) {
 	return key, err
 }
 
-// keyed uses an idempotency key as the child's name. It returns the child that has the key already, or
-// nil.
-func (a *Agent) keyed(task *queue.Task, err *error) *child {
+// childOfKey makes the idempotency key the child's name. It returns the child that already has this
+// name, or nil.
+func (a *Agent) childOfKey(task *queue.Task, err *error) *child {
 	key := task.IdempotencyKey
 	task.IdempotencyKey = ""
 	if task.ID != "" && task.ID != key {
@@ -133,15 +136,15 @@ func (a *Agent) keyed(task *queue.Task, err *error) *child {
 	return c
 }
 
-// Entry is a child in the list of ScheduleAll.
+// Entry describes a child for ScheduleAll.
 type Entry struct {
 	queue.Task
-	In any // the payload, as in Schedule
+	In any // the payload, encoded as in Schedule
 }
 
 // ScheduleAll schedules a list of children, as Schedule does. An entry without a Queue gets queue.
 func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
-	a.given()
+	a.mustAgent()
 	futures := make([]*Future[T], len(entries))
 	for i, e := range entries {
 		if e.Queue == "" {
@@ -152,7 +155,7 @@ func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
 	return futures
 }
 
-// checkName returns an error if a child cannot have the name.
+// checkName returns an error for a name that a child cannot have.
 func checkName(name string) error {
 	if _, err := strconv.ParseUint(name, 10, 64); err == nil {
 		return fmt.Errorf("%w: name %q is a number: numbers are for children without a name", refusal.ErrInvalid, name)
@@ -167,8 +170,8 @@ func checkName(name string) error {
 }
 
 func (a *Agent) schedule(task queue.Task, err error) *child {
-	if a.inside != "" { // the child is not counted: a replay does not run the function of the step
-		return &child{of: a, agent: a.job.ID, kind: task.Kind, err: a.barred()}
+	if a.stepName != "" { // children must not be counted here, because a replay does not run the function of the step
+		return &child{owner: a, agent: a.job.ID, kind: task.Kind, err: a.stopped()}
 	}
 	name := task.ID
 	if name == "" {
@@ -176,35 +179,35 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 		name = strconv.FormatInt(a.children, 10)
 	}
 	task.ID = a.job.ID + "." + name
-	c := &child{of: a, agent: a.job.ID, id: task.ID, kind: task.Kind, priority: task.Priority, err: err}
+	c := &child{owner: a, agent: a.job.ID, id: task.ID, kind: task.Kind, priority: task.Priority, err: err}
 	if c.err == nil {
 		_, c.err = queue.PartitionOf(c.id)
 	}
-	if c.err == nil && a.named[name] {
+	if c.err == nil && a.names[name] {
 		c.err = fmt.Errorf("%w: the agent has two children named %q", refusal.ErrInvalid, name)
 	}
 	if c.err != nil {
-		a.unfit = append(a.unfit, c)
+		a.invalid = append(a.invalid, c)
 		return c
 	}
-	a.named[name] = true
+	a.names[name] = true
 	a.scheduled[task.ID] = c
 	a.unsent = append(a.unsent, task)
-	if !isSignal(name) { // a signal may exist already: it is not part of the digest
-		a.since = append(a.since, task)
-		digestChild(a.made, &task)
+	if !isSignal(name) { // a signal is not part of the digest, because it may exist already
+		a.recent = append(a.recent, task)
+		digestChild(a.digest, &task)
 	}
 	return c
 }
 
-// Child returns the future of an earlier child, by its name or number. Use it after a Checkpoint, since
-// a replay does not schedule that child again.
-func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.given().job.ID+"."+name) }
+// Child returns the future of an earlier child, by its name or number. Use it after a Checkpoint,
+// because a replay does not schedule that child again.
+func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.mustAgent().job.ID+"."+name) }
 
 // Of returns the future of a child by its id. If the task is not a child of the agent, waits and Cancel
 // return ErrNotOwner.
 func Of[T any](a *Agent, id string) *Future[T] {
-	c := &child{of: a, agent: a.given().job.ID, id: id}
+	c := &child{owner: a, agent: a.mustAgent().job.ID, id: id}
 	// The id of a grandchild has one more dot. The id of a child's hook, a root task, has a "!".
 	if name, mine := strings.CutPrefix(id, a.job.ID+"."); !mine || strings.ContainsAny(name, ".!") {
 		c.err = fmt.Errorf("%w: %s", ErrNotOwner, id)
@@ -214,10 +217,10 @@ func Of[T any](a *Agent, id string) *Future[T] {
 	return &Future[T]{child: c}
 }
 
-// vet returns an error if futures are not children of the agent, or could not be scheduled. word is
-// what the error calls them.
-func (a *Agent) vet(word string, futures []Awaitable) error {
-	var all []error
+// checkFutures returns an error if a future is not of a child of the agent, or if the child could
+// not be scheduled. word names the futures in the error, for example "member".
+func (a *Agent) checkFutures(word string, futures []Awaitable) error {
+	var errs []error
 	for i, f := range futures {
 		var c *child
 		if f != nil {
@@ -225,16 +228,16 @@ func (a *Agent) vet(word string, futures []Awaitable) error {
 		}
 		switch {
 		case c == nil:
-			all = append(all, fmt.Errorf("%s %d: %w: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned", word, i, refusal.ErrInvalid))
+			errs = append(errs, fmt.Errorf("%s %d: %w: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned", word, i, refusal.ErrInvalid))
 		case c.err != nil:
 			c.reported = true
-			all = append(all, fmt.Errorf("%s %d: %w", word, i, c.err))
+			errs = append(errs, fmt.Errorf("%s %d: %w", word, i, c.err))
 		case c.agent != a.job.ID:
-			all = append(all, fmt.Errorf("%s %d: %w: %s", word, i, ErrNotOwner, c.id))
+			errs = append(errs, fmt.Errorf("%s %d: %w: %s", word, i, ErrNotOwner, c.id))
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
-// isSignal reports whether the name of a child is that of a signal.
+// isSignal reports whether a child's name is the name of a signal.
 func isSignal(name string) bool { return strings.HasPrefix(name, "s-") }

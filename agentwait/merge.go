@@ -23,12 +23,11 @@ const (
 	LastWins      Strategy = "last_wins"       // the result of the last member that completed
 )
 
-// Merge makes one JSON value of the results of tasks that have completed.
+// Merge combines the results of tasks that have completed into one JSON value.
 type Merge struct {
 	Strategy Strategy // defaults to Append
-	// Source is the path of the part of each result that is merged. "_branch.output", the
-	// default, is the whole result; "_branch.output.items.0" is a part. A result without
-	// that part is left out.
+	// Source is the path of the part of each result to merge. "_branch.output", the default, is the
+	// whole result; "_branch.output.items.0" is a part. A result without that part is left out.
 	Source string
 	// Target is the path of the merged value in the object that is returned, for example
 	// "state.results". With "" the value itself is returned.
@@ -39,7 +38,7 @@ type Merge struct {
 	ByIndex bool
 }
 
-// Branch is a result to merge, and its place among those that are merged.
+// Branch is a result to merge, and its index among the members.
 type Branch struct {
 	Index  int
 	Output json.RawMessage
@@ -63,19 +62,20 @@ func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 	return m.Branches(branches)
 }
 
-// Branches merges results that are in the order they came. It returns nil without results.
+// Branches merges results, which are in the order in which they arrived. It returns nil without
+// results.
 func (m Merge) Branches(branches []Branch) (json.RawMessage, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
 	var picked []Branch
 	for _, b := range branches {
-		part, ok, err := pickPath(b.Output, m.path())
+		output, ok, err := pickPath(b.Output, m.path())
 		if err != nil {
 			return nil, fmt.Errorf("the result of member %d: %w", b.Index, err)
 		}
 		if ok {
-			picked = append(picked, Branch{b.Index, part})
+			picked = append(picked, Branch{b.Index, output})
 		}
 	}
 	if len(picked) == 0 {
@@ -91,11 +91,11 @@ func (m Merge) Branches(branches []Branch) (json.RawMessage, error) {
 	case MergeObject:
 		merged, err = objects(picked)
 	case KeyedByBranch:
-		byPlace := map[string]json.RawMessage{}
+		byIndex := map[string]json.RawMessage{}
 		for _, b := range picked {
-			byPlace[strconv.Itoa(b.Index)] = b.Output
+			byIndex[strconv.Itoa(b.Index)] = b.Output
 		}
-		merged = byPlace
+		merged = byIndex
 	case LastWins:
 		if m.ByIndex {
 			last = picked[len(picked)-1]

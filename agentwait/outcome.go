@@ -15,16 +15,15 @@ import (
 type Outcome[T any] struct {
 	Index    int // index of the member in the call
 	ID, Kind string
-	// Status is how the member ended. It is PENDING if the member had not ended when the wait
-	// was decided and was not cancelled, even if the member has ended since.
+	// Status is the status with which the member ended. If the member had not ended when the wait
+	// was decided and was not cancelled, it is PENDING, even if the member has ended since.
 	Status   queue.Status
 	TimedOut bool // the member is FAILED because its time was up
-	// Late means that the member had not ended when the wait was decided. If the wait has
-	// cancelled it, Status is CANCELLED, or another status if the member ended before the
-	// cancellation.
+	// Late means that the member had not ended when the wait was decided. If the wait has cancelled
+	// it, Status is CANCELLED, or another status if the member ended before the cancellation.
 	Late  bool
 	Value T     // the result of a COMPLETED member
-	Err   error // why there is no Value
+	Err   error // set if there is no Value
 }
 
 // IsSuccess reports whether the member has completed and its result was decoded.
@@ -33,7 +32,7 @@ func (o *Outcome[T]) IsSuccess() bool { return o.Status == queue.Completed && o.
 // IntoResult returns Value and Err.
 func (o *Outcome[T]) IntoResult() (T, error) { return o.Value, o.Err }
 
-// result is a wait that is over.
+// result is the outcome of a wait, from which the functions make what they return.
 type result struct {
 	agent   *Agent
 	outcome queue.WaitOutcome
@@ -42,8 +41,8 @@ type result struct {
 	dropped bool            // the wait has cancelled those members
 }
 
-// read makes the result of a wait from its outcome in the journal.
-func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
+// result returns the result of the wait from its outcome in the journal.
+func (k *waitCall) result(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
 	r := &result{agent: k.agent, outcome: o, members: k.members, late: map[string]bool{}}
 	r.dropped = w.CancelLosers
 	if o.Reason == "timed_out" {
@@ -55,12 +54,12 @@ func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
 	for _, name := range o.Settled {
 		delete(r.late, name)
 	}
-	return r, k.agent.learn(r)
+	return r, k.agent.loadRecords(r)
 }
 
-// learn reads the records of members that are not known yet. It does not read again the record of a
-// member that has ended.
-func (a *Agent) learn(r *result) error {
+// loadRecords reads the records of members that this run does not have. It does not read again the
+// record of a member that has ended, because such a record no longer changes.
+func (a *Agent) loadRecords(r *result) error {
 	var names []string
 	for _, m := range r.members {
 		c, _, _ := m.member()
@@ -68,29 +67,29 @@ func (a *Agent) learn(r *result) error {
 		if r.pending(name) {
 			continue
 		}
-		if known := a.known[name]; known != nil && known.Status.Ended() {
+		if record := a.records[name]; record != nil && record.Status.Ended() {
 			continue
 		}
-		a.known[name] = a.loaded[name]
-		if known := a.known[name]; known == nil || !known.Status.Ended() {
+		a.records[name] = a.recalled[name]
+		if record := a.records[name]; record == nil || !record.Status.Ended() {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	found, err := a.q.Attempts().Children(a, a.job.ID, names)
+	children, err := a.q.Attempts().Children(a, a.job.ID, names)
 	if err != nil {
-		return a.trouble(err)
+		return a.callError(err)
 	}
-	for name, record := range found {
-		a.known[name] = record
+	for name, record := range children {
+		a.records[name] = record
 	}
 	return nil
 }
 
-// pending reports whether a member had not ended when the wait was decided, and was not cancelled. No
-// wait cancels a signal: it can still come later.
+// pending reports whether a member had not ended when the wait was decided, and the wait has not
+// cancelled it. No wait cancels a signal, because its message can still come later.
 func (r *result) pending(name string) bool { return r.late[name] && (!r.dropped || isSignal(name)) }
 
 // outcomeOf returns the outcome of the member at a place.
@@ -101,7 +100,7 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 		o.Status, o.Err = queue.Pending, fmt.Errorf("%w: %s", ErrTaskStillRunning, c.id)
 		return o
 	}
-	record := r.agent.known[c.name()]
+	record := r.agent.records[c.name()]
 	if record == nil {
 		o.Status, o.Err = queue.Failed, fmt.Errorf("child %s: %w", c.id, refusal.ErrNotFound)
 		return o
@@ -116,7 +115,7 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 	if err == nil {
 		o.Value, err = decode[T](b)
 		if err != nil && isSignal(c.name()) {
-			name, _ := times(c.name()[2:])
+			name, _ := splitSignal(c.name()[2:])
 			err = &BadSignalError{Signal: name, Value: b, Err: err}
 		} else if err != nil {
 			err = fmt.Errorf("cannot decode the result of child %s: %w", c.id, err)
@@ -130,16 +129,16 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 	return o
 }
 
-// final returns the record of a member as it will be when the member has ended. A cancelled member in
-// its grace ends as CANCELLED, whatever its handler returns. The agent may read the record before that
-// end and its replay after it, and both must get the same.
+// final returns the record of a member with its certain end. A cancelled member in its grace ends as
+// CANCELLED, whatever its handler returns. The agent may read the record before that end, and its
+// replay after it, and both must get the same record.
 func final(r *queue.Record) *queue.Record {
 	if r.Status.Ended() || r.CancelAt.IsZero() {
 		return r
 	}
-	over := *r
-	over.Status, over.Error = queue.Cancelled, cmp.Or(r.Fields["cancel_reason"], "Task cancelled")
-	return &over
+	ended := *r
+	ended.Status, ended.Error = queue.Cancelled, cmp.Or(r.Fields["cancel_reason"], "Task cancelled")
+	return &ended
 }
 
 // places returns the places of each member, by name. A task that was given twice has two places.
@@ -152,9 +151,9 @@ func (r *result) places() map[string][]int {
 	return at
 }
 
-// ended returns the members that had ended when the wait was decided, in the order they ended. Each
-// is given by its places; the first place is the one that counted.
-func (r *result) ended() (order [][]int) {
+// endedMembers returns the members that had ended when the wait was decided, in the order in which
+// they ended. Each element lists the member's places; the first place is the one that counts.
+func (r *result) endedMembers() (order [][]int) {
 	at := r.places()
 	for _, name := range r.outcome.Settled {
 		if places := at[name]; places != nil {
@@ -164,8 +163,8 @@ func (r *result) ended() (order [][]int) {
 	return order
 }
 
-// inOrder returns the places of all members that have ended, in the order they ended. Members that had
-// ended when the wait was decided come first.
+// inOrder returns the places of all members that have ended, in the order in which they ended.
+// Members that had ended when the wait was decided come first.
 func (r *result) inOrder() []int {
 	var late []int
 	for i, m := range r.members {
@@ -174,23 +173,23 @@ func (r *result) inOrder() []int {
 		}
 	}
 	slices.SortStableFunc(late, func(i, j int) int { return r.endOf(i).Compare(r.endOf(j)) })
-	return append(slices.Concat(r.ended()...), late...)
+	return append(slices.Concat(r.endedMembers()...), late...)
 }
 
 func (r *result) endOf(place int) (at time.Time) {
 	c, _, _ := r.members[place].member()
-	if record := r.agent.known[c.name()]; record != nil {
+	if record := r.agent.records[c.name()]; record != nil {
 		at = record.CompletedAt
 	}
 	return at
 }
 
-// refused returns the error of the agent for a refused wait.
-func (k *ask) refused(err error) error {
+// refused returns the error for the agent after Redis has refused the wait.
+func (k *waitCall) refused(err error) error {
 	a := k.agent
 	var child *queue.ChildError
 	if errors.As(err, &child) {
 		return a.refused(child.ID, err)
 	}
-	return a.trouble(err)
+	return a.callError(err)
 }

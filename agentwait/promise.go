@@ -7,10 +7,10 @@ import (
 )
 
 // Promise schedules a child that no worker runs. Another program settles it by its id, with
-// queue.Resolve or queue.Reject. If timeout is not 0, the promise times out after it. Like any child,
-// the promise is created by the next wait or Start: give its id to other programs after Start.
+// queue.Resolve or queue.Reject. A timeout that is not 0 limits this. The next wait or Start creates
+// the promise, like any child: pass its id to other programs after Start.
 func Promise[T any](a *Agent, name string, timeout time.Duration) *Future[T] {
-	a.given()
+	a.mustAgent()
 	var err error
 	if name != "" {
 		err = checkName(name)

@@ -13,10 +13,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// newDigest returns an empty digest of the calls that a replay must make again.
+// newDigest returns an empty digest of the calls that a replay must repeat.
 func newDigest() hash.Hash { return sha1.New() }
 
-// digestChild adds the fields of a child that must be the same in a replay.
+// digestChild adds the fields of a child that a replay must repeat.
 func digestChild(h hash.Hash, t *queue.Task) {
 	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n", t.ID, t.Kind, t.Queue, len(t.Payload))
 	h.Write(t.Payload)
@@ -26,15 +26,15 @@ func digestChild(h hash.Hash, t *queue.Task) {
 // scheduled for the wait, and its policy.
 func (a *Agent) digestOf(w *queue.Wait) string {
 	h := newDigest()
-	fmt.Fprintf(h, "%s %d %x\n", w.Mode, w.Need, a.made.Sum(nil))
+	fmt.Fprintf(h, "%s %d %x\n", w.Mode, w.Need, a.digest.Sum(nil))
 	for _, m := range w.Members {
 		fmt.Fprintln(h, m.ID)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8]) + "-" + policyOf(w)
 }
 
-// policyOf returns the part of a wait's policy that must be the same in a replay, since the stored
-// outcome is read with it. The limits are not part of it: they can be changed while agents run.
+// policyOf returns the part of a wait's policy that a replay must repeat, because it determines the
+// meaning of the stored outcome. It omits the limits, so that they can be changed while agents run.
 func policyOf(w *queue.Wait) string {
 	masks := newDigest()
 	for _, m := range w.Members {
@@ -43,11 +43,11 @@ func policyOf(w *queue.Wait) string {
 	return fmt.Sprintf("%t-%t-%x", w.KeepPending, w.CancelLosers, masks.Sum(nil)[:4])
 }
 
-// policyDiffers returns the names of the policies that differ between two digests of a wait. It returns
-// "" if anything else differs.
-func policyDiffers(was, is string) string {
+// policyDifference returns the names of the policies that differ between two digests of a wait. It
+// returns "" if anything else differs.
+func policyDifference(earlier, current string) string {
 	var names []string
-	old, now := strings.Split(was, "-"), strings.Split(is, "-")
+	old, now := strings.Split(earlier, "-"), strings.Split(current, "-")
 	if len(old) != len(now) || old[0] != now[0] {
 		return ""
 	}
@@ -59,30 +59,32 @@ func policyDiffers(was, is string) string {
 	return strings.Join(names, ", ")
 }
 
-// diverged ends the run, and returns the error of a replay that made another call than the run before.
-func (a *Agent) diverged(was, is string) error {
-	a.gone = &DivergedError{Agent: a.job.ID, Was: was, Now: is}
-	return a.gone
+// diverged ends the run, and returns an error about a call that differs from the call of an earlier
+// run.
+func (a *Agent) diverged(was, now string) error {
+	a.stopErr = &DivergedError{Agent: a.job.ID, Was: was, Now: now}
+	return a.stopErr
 }
 
-// waitDiverged returns an error that says how a wait differs from the one of the earlier run. If the
-// wait itself is the same, a child that was scheduled since the previous wait differs.
-func (a *Agent) waitDiverged(was, digest string, w *queue.Wait) error {
-	if was != w.Label {
-		return a.diverged(what(was), fmt.Sprintf("a wait for %s", w.Label))
+// waitDiverged returns an error that describes the difference between a wait and the wait of an
+// earlier run. If the waits themselves are equal, a child that was scheduled since the previous wait
+// differs.
+func (a *Agent) waitDiverged(label, digest string, w *queue.Wait) error {
+	if label != w.Label {
+		return a.diverged(describeEntry(label), fmt.Sprintf("a wait for %s", w.Label))
 	}
-	if names := policyDiffers(digest, w.Digest); names != "" {
-		return a.diverged(what(was), fmt.Sprintf("the same wait with another policy (%s)", names))
+	if names := policyDifference(digest, w.Digest); names != "" {
+		return a.diverged(describeEntry(label), fmt.Sprintf("the same wait with another policy (%s)", names))
 	}
-	return a.diverged(a.childrenDiffer(w))
+	return a.diverged(a.childrenDifference(w))
 }
 
-// childrenDiffer describes the first child that was scheduled since the previous wait and differs from that
-// of the earlier run.
-func (a *Agent) childrenDiffer(w *queue.Wait) (was, is string) {
+// childrenDifference describes the first child since the previous wait that differs from the child
+// of an earlier run.
+func (a *Agent) childrenDifference(w *queue.Wait) (was, now string) {
 	var ids []string
-	for i := range a.since {
-		ids = append(ids, a.since[i].ID)
+	for i := range a.recent {
+		ids = append(ids, a.recent[i].ID)
 	}
 	records, err := a.q.GetAll(a, ids)
 	if err != nil {
@@ -90,79 +92,80 @@ func (a *Agent) childrenDiffer(w *queue.Wait) (was, is string) {
 	}
 	for i, r := range records {
 		if r == nil {
-			return fmt.Sprintf("no child %s before its wait for %s", ids[i], w.Label), describe(&a.since[i])
+			return fmt.Sprintf("no child %s before its wait for %s", ids[i], w.Label), describe(&a.recent[i])
 		}
-		if was, is := differ(r, &a.since[i]); was != is {
-			return was, is
+		if was, now := childDifference(r, &a.recent[i]); was != now {
+			return was, now
 		}
 	}
-	was, is = "more children before its wait for "+w.Label+", or the same in another order", "none"
-	if len(w.Members) > labelled {
-		was += fmt.Sprintf(", or other members after the first %d", labelled)
+	was, now = "more children before its wait for "+w.Label+", or the same in another order", "none"
+	if len(w.Members) > maxLabelNames {
+		was += fmt.Sprintf(", or other members after the first %d", maxLabelNames)
 	}
 	if len(ids) > 0 {
-		is = "only " + few(ids)
+		now = "only " + few(ids)
 	}
-	return was, is
+	return was, now
 }
 
-// childDiverged returns an error that says how a child differs from the existing child of that name.
+// childDiverged returns an error that describes the difference between a child and the existing
+// child with the same name.
 func (a *Agent) childDiverged(t *queue.Task) error {
 	r, err := a.q.Get(a, t.ID)
 	if err != nil {
 		return a.diverged("another child named "+t.ID, describe(t))
 	}
-	return a.diverged(differ(r, t))
+	return a.diverged(childDifference(r, t))
 }
 
-// differ describes a child as the earlier run and as this run has scheduled it. The texts are equal if the
-// children are.
-func differ(r *queue.Record, t *queue.Task) (was, is string) {
-	was, is = describe(&queue.Task{ID: r.ID, Kind: r.Kind, Queue: r.Queue, Payload: r.Payload}), describe(t)
-	if was == is && !bytes.Equal(r.Payload, t.Payload) {
-		is = fmt.Sprintf("child %s with another payload after the first %d bytes", t.ID, clipped)
+// childDifference describes the child of the earlier run and the child of this run. If the children
+// are equal, the texts are equal.
+func childDifference(r *queue.Record, t *queue.Task) (was, now string) {
+	was, now = describe(&queue.Task{ID: r.ID, Kind: r.Kind, Queue: r.Queue, Payload: r.Payload}), describe(t)
+	if was == now && !bytes.Equal(r.Payload, t.Payload) {
+		now = fmt.Sprintf("child %s with another payload after the first %d bytes", t.ID, maxQuoted)
 	}
-	return was, is
+	return was, now
 }
 
 func describe(t *queue.Task) string {
-	line := t.Queue
-	if line == "" {
-		line = "default"
+	queueName := t.Queue
+	if queueName == "" {
+		queueName = "default"
 	}
-	return fmt.Sprintf("child %s of kind %s in queue %s with payload %s", t.ID, t.Kind, line, inQuotes(string(t.Payload)))
+	return fmt.Sprintf("child %s of kind %s in queue %s with payload %s", t.ID, t.Kind, queueName, inQuotes(string(t.Payload)))
 }
 
-// clipped is how many bytes of a payload or a name an error has at most.
-const clipped = 200
+// maxQuoted is the greatest number of bytes of a payload or a name in an error.
+const maxQuoted = 200
 
 func inQuotes(s string) string {
-	if shorter := clip.Bytes(s, clipped); shorter != s {
+	if shorter := clip.Bytes(s, maxQuoted); shorter != s {
 		return fmt.Sprintf("%q…", shorter)
 	}
 	return fmt.Sprintf("%q", s)
 }
 
-// what describes an entry of the journal for people.
-func what(entry string) string {
+// describeEntry describes an entry of the journal for people.
+func describeEntry(entry string) string {
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		return "a wait for " + o.Label
 	}
 	if r, ok := readRefusal(entry); ok {
-		return r.what()
+		return r.describe()
 	}
 	line, _, _ := strings.Cut(entry, "\n")
 	kind, name, _ := strings.Cut(line, " ")
 	switch kind {
 	case "step", "failed":
 		return fmt.Sprintf("the step %q", name)
-	case "now", "rand", "cancel", collects:
+	case "now", "rand", "cancel", collectEntry:
 		return "a call of " + strings.ToUpper(kind[:1]) + kind[1:]
 	}
 	return "a wait for " + line
 }
 
-// next returns the number of the first entry that this run has not reached, or 0.
+// next returns the number of the first journal entry that this run has not reached, or 0.
 func (a *Agent) next() (first int64) {
 	for n := range a.memory.Journal {
 		if n > a.entry && (first == 0 || n < first) {
@@ -172,21 +175,22 @@ func (a *Agent) next() (first int64) {
 	return first
 }
 
-// replaying reports whether an earlier run has made more calls than this one so far.
+// replaying reports whether an earlier run has made further calls.
 func (a *Agent) replaying() bool { return a.next() != 0 }
 
-// leftOver returns an error if the handler has returned before it has made all calls of the earlier run.
-func (a *Agent) leftOver() error {
+// checkReplayed returns an error if the handler returned although an earlier run has made further
+// calls.
+func (a *Agent) checkReplayed() error {
 	next := a.next()
 	if next == 0 {
 		return nil
 	}
-	return a.diverged(what(a.memory.Journal[next]), "returned before it")
+	return a.diverged(describeEntry(a.memory.Journal[next]), "returned before it")
 }
 
-// remembered returns the next number, and the entry of the journal with that number. ok is false if no
-// earlier run has made that call.
-func (a *Agent) remembered() (number int64, entry string, ok bool) {
+// nextEntry returns the next number, and the journal entry with this number. ok is false if no
+// earlier run has made the call.
+func (a *Agent) nextEntry() (number int64, entry string, ok bool) {
 	a.entry++
 	entry, ok = a.memory.Journal[a.entry]
 	return a.entry, entry, ok
@@ -196,23 +200,23 @@ func (a *Agent) remembered() (number int64, entry string, ok bool) {
 func (a *Agent) record(number int64, text []byte) {
 	a.note.Entries = append(a.note.Entries, queue.Entry{Number: number, Text: text})
 	if len(a.note.Entries) >= maxEntries {
-		a.write() // if it fails, the entries are kept, and the next call that writes them returns an error
+		a.write() // an error is not lost: the entries stay, and the next call that writes them returns it
 	}
 }
 
-// maxEntries is about how many entries are sent with one call.
+// maxEntries is the number of entries after which they are written, so that one call stays small.
 const maxEntries = 400
 
 // write writes the recorded entries and the checkpoint.
 func (a *Agent) write() error {
-	if a.gone != nil {
-		return a.gone
+	if a.stopErr != nil {
+		return a.stopErr
 	}
 	if a.note.Checkpoint == nil && len(a.note.Entries) == 0 {
 		return nil
 	}
 	if err := a.q.Attempts().Remember(a, a.job.ID, a.job.Epoch, a.job.Worker, a.note); err != nil {
-		return a.trouble(err)
+		return a.callError(err)
 	}
 	a.note = queue.Note{}
 	return nil

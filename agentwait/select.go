@@ -7,17 +7,17 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Winner is the task that decided a wait, with its result, and the other tasks.
+// Winner is the result of the task that decided a wait, and the other tasks.
 type Winner[T any] struct {
 	Index int // index of the task in the call
 	ID    string
 	Value T
-	// Rest lists the other tasks, in the order given. It never has the winner, even if that
-	// was given twice. Select has cancelled the tasks that had not ended, unless Wait.Losers
-	// is KeepLosers. Cancel returns what a task ended with.
+	// Rest lists the other tasks, in the order given. It never includes the winner, even if that was
+	// passed twice. Select has cancelled the tasks that had not ended, unless Wait.Losers is
+	// KeepLosers. Cancel returns the end of such a task.
 	Rest []*Future[T]
-	// Attempts has the result of cancelling each task of Rest, except signals, which no wait cancels. It is nil if
-	// the wait does not cancel its losers.
+	// Attempts holds the result of cancelling each task of Rest, except signals, which no wait
+	// cancels. It is nil if the wait does not cancel its losers.
 	Attempts []CancelAttempt[T]
 }
 
@@ -31,7 +31,7 @@ type CancelAttempt[T any] struct {
 // Select waits for the first task to end, and cancels the others. If that task did not complete, Select
 // returns its error.
 func Select[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
-	k := newAsk(on, queue.WaitAny, 0, futures)
+	k := newWaitCall(on, queue.WaitAny, 0, futures)
 	if k.policy.Losers == "" {
 		k.policy.Losers = CancelLosers
 	}
@@ -41,10 +41,10 @@ func Select[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
 // SelectOK waits for the first task to complete, and lets the others continue. If no task completes, it
 // returns an *AllTasksFailedError.
 func SelectOK[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
-	return pick("select_ok", newAsk(on, queue.WaitAnyOK, 0, futures), futures)
+	return pick("select_ok", newWaitCall(on, queue.WaitAnyOK, 0, futures), futures)
 }
 
-func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err error) {
+func pick[T any](name string, k *waitCall, futures []*Future[T]) (w Winner[T], err error) {
 	if len(futures) == 0 {
 		return w, fmt.Errorf("%w: %s requires at least one future", refusal.ErrInvalid, name)
 	}
@@ -75,22 +75,22 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 	return w, o.Err
 }
 
-// attempts returns the result of cancelling each loser. A task that was given twice appears once.
-func attempts[T any](r *result) (all []CancelAttempt[T]) {
+// attempts returns the result of cancelling each loser. A task that was passed twice appears once.
+func attempts[T any](r *result) (list []CancelAttempt[T]) {
 	at := r.places()
 	for i, m := range r.members {
 		c, _, _ := m.member()
 		if c.name() == r.outcome.Winner || r.pending(c.name()) || at[c.name()][0] != i {
 			continue
 		}
-		all = append(all, CancelAttempt[T]{Index: i, ID: c.id, CancelResult: attempt[T](r, i)})
+		list = append(list, CancelAttempt[T]{Index: i, ID: c.id, CancelResult: attempt[T](r, i)})
 	}
-	return all
+	return list
 }
 
 func attempt[T any](r *result, place int) (c CancelResult[T]) {
 	o := outcomeOf[T](r, place)
-	record := r.agent.known[nameOf(o.ID)]
+	record := r.agent.records[nameOf(o.ID)]
 	switch {
 	case record == nil || !final(record).Status.Ended():
 		c.Err = o.Err
@@ -106,12 +106,12 @@ func attempt[T any](r *result, place int) (c CancelResult[T]) {
 	return c
 }
 
-func allFailed[T any](k *ask, r *result) error {
-	all := failures[T](k, r)
-	if len(all) == 0 { // all were cancelled: Wait.SkipCancelled excuses that, but it is not a success
-		for _, at := range r.ended() {
-			all = append(all, outcomeOf[T](r, at[0]).Err)
+func allFailed[T any](k *waitCall, r *result) error {
+	errs := failures[T](k, r)
+	if len(errs) == 0 { // all tasks were cancelled: Wait.SkipCancelled does not count that as a failure, but it is no success
+		for _, at := range r.endedMembers() {
+			errs = append(errs, outcomeOf[T](r, at[0]).Err)
 		}
 	}
-	return &AllTasksFailedError{First: all[0], All: all}
+	return &AllTasksFailedError{First: errs[0], All: errs}
 }

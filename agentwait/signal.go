@@ -11,24 +11,25 @@ import (
 )
 
 // Signal returns the future of a signal: a message that another program sends to the agent with
-// queue.Signal, under this name. The message can be sent before or after this call. Wait for it as for
-// any child.
+// queue.Signal, under this name. The message can be sent before or after this call. Wait for it as
+// for any child.
 //
-// No wait cancels a signal: it can still come after a wait has continued without it. So a signal cannot
-// have Within: use Wait.Limit, or Select the signal and a Timer task.
+// No wait cancels a signal, because the message can still come after a wait has continued without
+// it. So a signal cannot have Within: use Wait.Limit, or Select the signal and a Timer task.
 //
 // If the payload cannot be decoded as T, the wait returns a *BadSignalError; NextSignal waits for
-// another message. If T is not []byte and the agent waits already, queue.Signal refuses a payload that
-// is not JSON.
+// another message. If T is not []byte and the agent waits already, queue.Signal refuses a payload
+// that is not JSON.
 func Signal[T any](a *Agent, name string) *Future[T] {
-	if a.given().named["s-"+name] { // a second call returns the same signal
+	if a.mustAgent().names["s-"+name] { // a second call returns the same signal
 		return Child[T](a, "s-"+name)
 	}
 	return signal[T](a, "s-"+name, queue.Task{}, queue.CheckSignal(name))
 }
 
-// TimedSignal is like Signal, and the signal can have a Timeout, as a Promise has, and a Node: the task gives them, and
-// nothing else. A message that comes later is refused. n is 1 for the first signal of the name, and 2 and so on for those after it.
+// TimedSignal is Signal with a Timeout, like a Promise's, and a Node. It uses only these two fields
+// of task. A message that comes after the timeout is refused. n is 1 for the first signal of the
+// name, 2 for the second, and so on.
 func TimedSignal[T any](a *Agent, name string, n int, task queue.Task) *Future[T] {
 	err := queue.CheckSignal(name)
 	if n < 1 && err == nil {
@@ -38,14 +39,14 @@ func TimedSignal[T any](a *Agent, name string, n int, task queue.Task) *Future[T
 	if n > 1 {
 		child += "__" + strconv.Itoa(n)
 	}
-	if a.given().named[child] {
+	if a.mustAgent().names[child] {
 		return Child[T](a, child)
 	}
 	return signal[T](a, child, task, err)
 }
 
-func signal[T any](a *Agent, name string, more queue.Task, err error) *Future[T] {
-	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true, Timeout: more.Timeout, Node: more.Node}
+func signal[T any](a *Agent, name string, options queue.Task, err error) *Future[T] {
+	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true, Timeout: options.Timeout, Node: options.Node}
 	if _, raw := any(new(T)).(*[]byte); !raw {
 		task.Headers = map[string]string{"content-type": "application/json"} // lua/call/signal.lua refuses anything else
 	}
@@ -62,25 +63,26 @@ func signal[T any](a *Agent, name string, more queue.Task, err error) *Future[T]
 //		d, err = agentwait.Await(a, decision)
 //	}
 func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
-	a.given()
-	f.made()
+	a.mustAgent()
+	f.mustFuture()
 	if f.err != nil {
 		return f
 	}
 	name := f.name()
 	if !isSignal(name) {
-		return &Future[T]{child: &child{of: a, agent: a.job.ID, id: f.id, err: fmt.Errorf("%w: %s is not a signal: give NextSignal the future of a signal", refusal.ErrInvalid, f.id)}}
+		return &Future[T]{child: &child{owner: a, agent: a.job.ID, id: f.id, err: fmt.Errorf("%w: %s is not a signal: give NextSignal the future of a signal", refusal.ErrInvalid, f.id)}}
 	}
-	name, n := times(name)
+	name, n := splitSignal(name)
 	name += "__" + strconv.Itoa(n+1)
-	if a.named[name] {
+	if a.names[name] {
 		return Child[T](a, name)
 	}
 	return signal[T](a, name, queue.Task{}, nil)
 }
 
-// times splits the name of a signal's child into the signal's name and how many times the agent has asked for it.
-func times(name string) (string, int) {
+// splitSignal splits the name of a signal's child into the signal's name and its number among the
+// signals of this name.
+func splitSignal(name string) (string, int) {
 	if at := strings.LastIndex(name, "__"); at >= 0 {
 		if n, err := strconv.Atoi(name[at+2:]); err == nil {
 			return name[:at], n
@@ -89,15 +91,15 @@ func times(name string) (string, int) {
 	return name, 1
 }
 
-// BadSignalError reports a signal whose payload cannot be decoded into the type that the agent waits for. The name of
-// the signal is used up: wait for the next one with NextSignal.
+// BadSignalError reports a signal whose payload cannot be decoded into the type that the agent waits
+// for. This signal is settled, so wait for the next one with NextSignal.
 type BadSignalError struct {
 	Signal string // name of the signal
 	Value  []byte // its payload
 	Err    error  // why the payload cannot be decoded
 }
 
-// Error has the name of the signal and the reason.
+// Error returns the name of the signal and the reason.
 func (e *BadSignalError) Error() string {
 	return fmt.Sprintf("cannot decode the payload of signal %s: %v", e.Signal, e.Err)
 }
@@ -105,7 +107,7 @@ func (e *BadSignalError) Error() string {
 // Unwrap returns Err.
 func (e *BadSignalError) Unwrap() error { return e.Err }
 
-// SendSignal is like queue.Signal, but takes a value of the type that the agent waits for and encodes it as JSON.
+// SendSignal is queue.Signal for a value, which it encodes as JSON, as the agent expects it.
 func SendSignal[T any](ctx context.Context, q *queue.Queue, agent, name string, value T) (queue.Resolution, error) {
 	payload, err := encode(value)
 	if err != nil {

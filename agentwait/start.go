@@ -9,41 +9,42 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Start creates the scheduled children without a wait. Its error has each child that could not be
-// scheduled or was refused, unless an earlier call has returned that error. The refused children are
-// forgotten, and all others are created. Start makes one call for 500 children, and one
-// before them if entries of the journal are not written yet.
+// Start creates the scheduled children without a wait. Its error joins the errors of the children
+// that could not be scheduled or were refused, except those that an earlier call has returned. The
+// refused children are forgotten, and all others are created. Start makes one call for 500 children,
+// and one more if the journal has entries to write.
 func (a *Agent) Start() error {
-	if err := a.barred(); err != nil {
+	if err := a.stopped(); err != nil {
 		return err
 	}
 	err := a.send()
-	if a.gone != nil {
+	if a.stopErr != nil {
 		return err
 	}
-	return errors.Join(a.reportUnfit(), err)
+	return errors.Join(a.reportInvalid(), err)
 }
 
-// send creates the scheduled children. Its error has each child that is refused.
+// send creates the scheduled children. Its error joins the errors of the refused children.
 func (a *Agent) send() error {
-	// Payloads may depend on Rand or Now: a replay must get the same, so the entries are written first.
+	// Write the journal first, because payloads may depend on Rand or Now, and a replay must get the
+	// same values.
 	if err := a.write(); err != nil || len(a.unsent) == 0 {
 		return err
 	}
-	why, all := map[string]error{}, []error{}
+	refusals, errs := map[string]error{}, []error{}
 	refuse := func(id string, err error) {
-		why[id] = &queue.ChildError{ID: id, Err: err}
-		all = append(all, why[id])
+		refusals[id] = &queue.ChildError{ID: id, Err: err}
+		errs = append(errs, refusals[id])
 	}
 	for i := range a.unsent { // with an invalid task EnqueueAll would refuse all of them
 		if err := a.unsent[i].Check(a.q.MaxBytes()); err != nil {
 			refuse(a.unsent[i].ID, err)
 		}
 	}
-	a.forget(why)
+	a.forget(refusals)
 	receipts, err := a.q.EnqueueAll(a, a.unsent)
 	if err != nil {
-		return errors.Join(append(all, a.trouble(err))...)
+		return errors.Join(append(errs, a.callError(err))...)
 	}
 	sent := a.unsent
 	a.unsent = nil
@@ -51,75 +52,74 @@ func (a *Agent) send() error {
 		if r.Err == nil {
 			continue
 		}
-		if end := a.endedBy(&sent[i], r.Err); end != nil {
-			return end
+		if err := a.stopError(&sent[i], r.Err); err != nil {
+			return err
 		}
 		refuse(sent[i].ID, r.Err)
 	}
-	a.forget(why)
-	return errors.Join(all...)
+	a.forget(refusals)
+	return errors.Join(errs...)
 }
 
-// refused forgets a refused child, and returns the error of the agent for it.
+// refused forgets a refused child, and returns the error for the agent.
 func (a *Agent) refused(id string, err error) error {
 	if i := slices.IndexFunc(a.unsent, func(t queue.Task) bool { return t.ID == id }); i >= 0 {
-		if end := a.endedBy(&a.unsent[i], err); end != nil {
-			return end
+		if stop := a.stopError(&a.unsent[i], err); stop != nil {
+			return stop
 		}
 	}
 	a.forget(map[string]error{id: err})
-	return a.trouble(err)
+	return a.callError(err)
 }
 
-// endedBy returns an error if the refusal of a child means that the agent can do nothing more in this
-// run, and otherwise nil.
-func (a *Agent) endedBy(t *queue.Task, err error) error {
+// stopError returns an error if the refusal of a child ends this run, otherwise nil.
+func (a *Agent) stopError(t *queue.Task, err error) error {
 	switch {
 	case errors.Is(err, refusal.ErrOwnerEnded):
-		return a.trouble(fmt.Errorf("%w: %w", refusal.ErrNotHeld, err))
+		return a.callError(fmt.Errorf("%w: %w", refusal.ErrNotHeld, err))
 	case errors.Is(err, refusal.ErrConflict) && !isSignal(nameOf(t.ID)):
 		return a.childDiverged(t)
 	}
 	return nil
 }
 
-// forget removes refused children as if they had never been scheduled. A later wait for such a child
-// returns its error.
-func (a *Agent) forget(why map[string]error) {
-	if len(why) == 0 {
+// forget removes refused children as if they had never been scheduled, and computes the digest
+// without them. A later wait for such a child returns its error.
+func (a *Agent) forget(refusals map[string]error) {
+	if len(refusals) == 0 {
 		return
 	}
-	for id, err := range why {
+	for id, err := range refusals {
 		if c := a.scheduled[id]; c != nil {
 			c.err, c.reported = err, true
 		}
-		delete(a.named, nameOf(id))
+		delete(a.names, nameOf(id))
 	}
-	refused := func(t queue.Task) bool { return why[t.ID] != nil }
+	refused := func(t queue.Task) bool { return refusals[t.ID] != nil }
 	a.unsent = slices.DeleteFunc(a.unsent, refused)
-	a.since = slices.DeleteFunc(a.since, refused)
-	a.made = newDigest()
-	for i := range a.since {
-		digestChild(a.made, &a.since[i])
+	a.recent = slices.DeleteFunc(a.recent, refused)
+	a.digest = newDigest()
+	for i := range a.recent {
+		digestChild(a.digest, &a.recent[i])
 	}
 }
 
-// unreported returns the children that could not be scheduled and whose error no call has returned.
-func (a *Agent) unreported() (all []*child) {
-	for _, c := range a.unfit {
+// unreported returns the invalid children whose error no call has returned yet.
+func (a *Agent) unreported() (children []*child) {
+	for _, c := range a.invalid {
 		if !c.reported {
-			all = append(all, c)
+			children = append(children, c)
 		}
 	}
-	return all
+	return children
 }
 
-// reportUnfit returns the errors of the children that could not be scheduled, each once.
-func (a *Agent) reportUnfit() error {
-	var all []error
+// reportInvalid returns the errors of the invalid children, each once.
+func (a *Agent) reportInvalid() error {
+	var errs []error
 	for _, c := range a.unreported() {
 		c.reported = true
-		all = append(all, &queue.ChildError{ID: c.id, Err: c.err})
+		errs = append(errs, &queue.ChildError{ID: c.id, Err: c.err})
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }

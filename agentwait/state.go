@@ -6,10 +6,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// State is the state of a child as far as this run of the agent knows it.
+// State is the state of a child, as waits and calls of Cancel in this run have reported it.
 type State uint8
 
-// A child is pending until a wait or a Cancel of this run has reported how it ended.
+// A child is pending until a wait or a Cancel of this run has reported its end.
 const (
 	StatePending State = iota
 	StateCompleted
@@ -22,17 +22,17 @@ func (s State) String() string {
 	return [...]string{"pending", "completed", "failed", "cancelled"}[s]
 }
 
-// State returns the state of the task as far as waits and calls of Cancel have reported it. It does not read from
-// Redis, so a replay returns the same. Use Peek to read the current state.
+// State returns the latest state that a wait or a Cancel of this run has reported. It does not read
+// from Redis, so a replay returns the same state. Use Peek to read the current state.
 func (f *Future[T]) State() State {
-	f.made()
-	if f.of == nil || f.id == "" {
+	f.mustFuture()
+	if f.owner == nil || f.id == "" {
 		return StatePending
 	}
-	if f.of.cancelled[f.name()] {
+	if f.owner.cancelled[f.name()] {
 		return StateCancelled
 	}
-	r := f.of.known[f.name()]
+	r := f.owner.records[f.name()]
 	if r == nil {
 		return StatePending
 	}
@@ -56,7 +56,7 @@ func (f *Future[T]) IsCancelled() bool { return f.State() == StateCancelled }
 // Index returns the index of the task among the children without a name, in the order they were scheduled, from 0. It
 // returns -1 for a child with a name. Outcome.Index is the index of a member in a wait.
 func (f *Future[T]) Index() int {
-	f.made()
+	f.mustFuture()
 	n, err := strconv.Atoi(f.name())
 	if err != nil {
 		return -1

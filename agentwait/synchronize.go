@@ -9,15 +9,15 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Sync says how many branches Synchronize waits for, what happens at a timeout, and how the results are
-// merged. The zero value waits for all branches.
+// Sync configures Synchronize: the number of branches to wait for, the timeout, and the merge of the
+// results. The zero value waits for all branches.
 type Sync struct {
 	// With Any, Synchronize waits for the first branch that completes; with M, for the Mth. With
 	// neither, it waits until all branches have ended. Set Any or M, not both.
 	Any bool
 	M   int
-	// Timeout counts from the end of the first branch. With 0 it is computed from the limits of
-	// the branches (Wait.Computed). With NoTimeout the wait has no limit.
+	// Timeout counts from the end of the first branch. With 0 it is computed from the limits of the
+	// branches (Wait.Computed). With NoTimeout the wait has no limit.
 	Timeout time.Duration
 	// Proceed makes Synchronize continue at the timeout with the branches that have completed.
 	// If none has, or without Proceed, a timeout is an error.
@@ -28,18 +28,18 @@ type Sync struct {
 // NoTimeout is the Sync.Timeout for no timeout.
 const NoTimeout time.Duration = -1
 
-// The reasons in a *WaitTimeoutError: of a wait with Proceed, and of a Sync without it.
+// The reasons in a *WaitTimeoutError, with Proceed and for a Sync without Proceed.
 const (
 	noneCompleted = "No siblings completed before timeout"
 	syncExceeded  = "Synchronization timeout exceeded"
 )
 
-// Synchronize waits for branches as s says, and returns the merged results of the branches that have
+// Synchronize waits for branches, and returns the merged results of the branches that have
 // completed. Branches that are not needed continue, and their results are dropped. A branch whose
-// ending ContinueOn excuses counts as completed, and has no result to merge.
+// end ContinueOn excuses counts as completed, and has no result to merge.
 //
-// At the timeout Synchronize returns a *WaitTimeoutError. If no branch completes it returns an
-// *AllTasksFailedError. If fewer than M can still complete it returns a *WaitImpossibleError.
+// At the timeout Synchronize returns a *WaitTimeoutError. If no branch completes, it returns an
+// *AllTasksFailedError. If fewer than M can still complete, it returns a *WaitImpossibleError.
 func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.RawMessage, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -57,17 +57,17 @@ func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.R
 	case s.M > 0:
 		mode = queue.WaitNOfM
 	}
-	k := newAsk(a.With(wait), mode, s.M, branches)
+	k := newWaitCall(a.With(wait), mode, s.M, branches)
 	r, err := k.run()
 	if err != nil {
 		return nil, err
 	}
-	switch late, never := outOfTime(k, r, syncExceeded, completedOrExcused[json.RawMessage]), r.outcome.Reason == "impossible"; {
+	switch late, impossibleWait := timeoutError(k, r, syncExceeded, completedOrExcused[json.RawMessage]), r.outcome.Reason == "impossible"; {
 	case late != nil:
 		return nil, late
-	case never && s.M > 0:
+	case impossibleWait && s.M > 0:
 		return nil, impossible[json.RawMessage](k, r)
-	case never || len(branches) > 0 && !some(k, r, completedOrExcused[json.RawMessage]):
+	case impossibleWait || len(branches) > 0 && !anyEnded(k, r, completedOrExcused[json.RawMessage]):
 		return nil, allFailed[json.RawMessage](k, r)
 	}
 	return s.Merge.Of(settledOf[json.RawMessage](r))

@@ -2,8 +2,8 @@ package agentwait
 
 import "github.com/curfew-dev/curfew/queue"
 
-// TimeoutResult is a *WaitTimeoutError with the results that the wait had at its limit. Get it with errors.As(err,
-// &timeout), where timeout is a *TimeoutResult[T] and T the type of the tasks.
+// TimeoutResult is a *WaitTimeoutError with the results that were complete at the limit. Get it with
+// errors.As(err, &timeout), where timeout is a *TimeoutResult[T] and T the type of the tasks.
 type TimeoutResult[T any] struct {
 	*WaitTimeoutError
 	Values []Indexed[T] // results of the tasks that had completed, in the order given
@@ -31,7 +31,7 @@ func timedOut[T any](r *result, reason string) *TimeoutResult[T] {
 		case o.Late:
 			e.Pending = append(e.Pending, i)
 			f, ok := m.(*Future[T])
-			if !ok { // one of another type, in AwaitAll
+			if !ok { // a future of another type, in AwaitAll
 				c, _, _ := m.member()
 				f = &Future[T]{child: c}
 			}

@@ -10,16 +10,15 @@ import (
 // Wait adjusts a wait: agentwait.JoinAll(a.With(agentwait.Wait{Limit: time.Minute}), …).
 // The zero value is the default: it adjusts nothing.
 type Wait struct {
-	// Limit is how long the wait can take. The server enforces it, so the agent's worker does
-	// not have to run. 0 means no limit except those of the agent and the members.
+	// Limit is the longest time that the wait takes. The server enforces it, so it holds even when
+	// the agent's worker does not run. With 0, only the limits of the agent and the members apply.
 	Limit time.Duration
-	// Computed computes the limit from the limits of the members: 1.5 × longest time of a
-	// member × number of members, and 30 minutes at most. If no member has a limit, it is 30
-	// minutes.
+	// Computed derives the limit from the limits of the members: 1.5 × longest time of a member ×
+	// number of members, and 30 minutes at most. If no member has a limit, it is 30 minutes.
 	Computed bool
-	// FromFirst makes the limit begin when the first member ends.
+	// FromFirst starts the limit when the first member ends.
 	FromFirst bool
-	// From makes the limit begin at this instant, on the clock of Redis. It may be in the past.
+	// From starts the limit at this instant, on the clock of Redis. It may be in the past.
 	From time.Time
 	// Proceed makes a wait that reaches its limit continue with the members that have
 	// completed. If none has, the wait returns a *WaitTimeoutError, as without Proceed, even if
@@ -29,9 +28,8 @@ type Wait struct {
 	// KeepPending lets members that have not ended at the limit continue. By default they are
 	// cancelled.
 	KeepPending bool
-	// Losers says what happens to the members that are not needed any more when the wait is
-	// decided before its limit. With "" Select cancels them, and the other functions let them
-	// continue.
+	// Losers selects what happens to the remaining members when the wait is decided before its
+	// limit. By default Select cancels them, and the other functions let them continue.
 	Losers Losers
 	// FailFast makes JoinAll return at the first failure instead of the last end.
 	FailFast bool
@@ -43,19 +41,19 @@ type Wait struct {
 	// Clamp makes JoinN and JoinNSettled wait for all members if n is larger than their number.
 	// By default such an n is refusal.ErrInvalid.
 	Clamp bool
-	// Reason tells people why the agent waits, in up to 1024 bytes; inspect.Explain shows it. With ""
-	// it depends on the function, for example "Waiting for all tasks to settle". It can be different
-	// in a replay.
+	// Reason describes for people why the agent waits, in up to 1024 bytes; inspect.Explain shows
+	// it. The default depends on the function, for example "Waiting for all tasks to settle". A
+	// replay can use another text.
 	Reason string
 	// MaxMembers is the greatest number of members. Defaults to 10,000.
 	MaxMembers int
 }
 
-// Losers says what happens to the members that a wait does not need any more.
+// Losers selects what happens to members that a wait no longer needs.
 type Losers string
 
-// CancelLosers cancels the members, those of a higher priority first. KeepLosers lets them continue until
-// the agent ends: then all its children end.
+// CancelLosers cancels the members, in the order of their priority. KeepLosers lets them continue
+// until the agent ends, because then all its children end.
 const (
 	CancelLosers Losers = "cancel"
 	KeepLosers   Losers = "keep"
@@ -73,13 +71,14 @@ const (
 	OnCancel
 )
 
-// Waiter is an Agent, or what its method With returns.
+// Waiter is an Agent, or the value that its method With returns.
 type Waiter interface {
 	waiter() (*Agent, Wait)
 }
 
 func (a *Agent) waiter() (*Agent, Wait) { return a, Wait{} }
 
+// adjusted is an agent with a policy for its waits.
 type adjusted struct {
 	agent *Agent
 	wait  Wait
@@ -88,16 +87,17 @@ type adjusted struct {
 func (w adjusted) waiter() (*Agent, Wait) { return w.agent, w.wait }
 
 // With returns a Waiter for the agent whose waits are adjusted by w.
-func (a *Agent) With(w Wait) Waiter { return adjusted{a.given(), w} }
+func (a *Agent) With(w Wait) Waiter { return adjusted{a.mustAgent(), w} }
 
-// mask returns what each way to end counts as: o for ok, b for bad, n for neither.
-func (w *Wait) mask(more Ending) string {
+// mask returns the letters of queue.Wait.Mask: for each kind of end, o for ok, b for bad, or n for
+// neither.
+func (w *Wait) mask(continueOn Ending) string {
 	m := []byte("obbbb")
 	if w.SkipCancelled {
 		m[4] = 'n'
 	}
 	for i := range 4 {
-		if (w.ContinueOn|more)&(1<<i) != 0 {
+		if (w.ContinueOn|continueOn)&(1<<i) != 0 {
 			m[i+1] = 'o'
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// ask is one wait of an agent.
-type ask struct {
+// waitCall is a call of a function that waits: its members and its policy.
+type waitCall struct {
 	agent   *Agent
 	policy  Wait
 	mode    queue.Mode
@@ -18,40 +18,40 @@ type ask struct {
 	members []Awaitable
 }
 
-// run returns the result of a wait. In a replay the result is in the journal. Otherwise Redis
-// returns it at once, or suspends the agent: then run returns ErrSuspended, and a later run gets
-// the result.
-func (k *ask) run() (*result, error) {
+// run returns the result of the wait. In a replay the result is in the journal. Otherwise Redis
+// returns it at once, or suspends the agent. Then run returns ErrSuspended, and a later run of the
+// agent finds the result in the journal.
+func (k *waitCall) run() (*result, error) {
 	a := k.agent
-	if err := a.barred(); err != nil {
+	if err := a.stopped(); err != nil {
 		return nil, err
 	}
 	w, err := k.wait()
 	if err != nil {
 		return nil, err
 	}
-	number, entry, ok := a.remembered()
+	number, entry, ok := a.nextEntry()
 	w.Entry = number
 	var o *queue.WaitOutcome
 	if ok {
-		o, err = k.remembered(entry, w)
+		o, err = k.replay(entry, w)
 	} else {
 		o, err = k.suspend(w)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.unsent, a.since, a.made = nil, nil, newDigest()
-	r, err := k.read(*o, w)
+	a.unsent, a.recent, a.digest = nil, nil, newDigest()
+	r, err := k.result(*o, w)
 	if err == nil {
 		a.traceWait(string(w.Mode), o)
 	}
 	return r, err
 }
 
-// remembered returns the outcome of this wait from an entry of the journal. It returns an error if
-// the entry belongs to another call, or if the wait was refused.
-func (k *ask) remembered(entry string, w *queue.Wait) (*queue.WaitOutcome, error) {
+// replay returns the outcome of this wait from an entry of the journal. It returns an error if the
+// entry belongs to another call, or if the wait was refused.
+func (k *waitCall) replay(entry string, w *queue.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		if o.Digest != w.Digest {
@@ -61,21 +61,21 @@ func (k *ask) remembered(entry string, w *queue.Wait) (*queue.WaitOutcome, error
 	}
 	r, ok := readRefusal(entry)
 	switch {
-	case !ok || r.digest == ofCancel:
-		return nil, a.diverged(what(entry), "a wait for "+w.Label)
+	case !ok || r.digest == cancelDigest:
+		return nil, a.diverged(describeEntry(entry), "a wait for "+w.Label)
 	case r.digest != w.Digest:
 		return nil, a.waitDiverged(r.label, r.digest, w)
 	}
-	if a.ahead() {
-		a.unsent = nil // these children were created before the wait was refused
+	if a.needsSend() {
+		a.unsent = nil // the earlier run created these children before the wait was refused
 	}
 	return nil, a.refusedAgain(r)
 }
 
-// wait returns the wait as it is sent to Redis, or an error if it is invalid.
-func (k *ask) wait() (*queue.Wait, error) {
-	if k.agent == nobody {
-		return nil, errNobody
+// wait returns the wait in the form that Redis gets, or an error if it is invalid.
+func (k *waitCall) wait() (*queue.Wait, error) {
+	if k.agent == nilAgent {
+		return nil, errNilAgent
 	}
 	p := &k.policy
 	if err := p.check(); err != nil {
@@ -93,17 +93,17 @@ func (k *ask) wait() (*queue.Wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := p.MaxMembers
-	if most == 0 {
-		most = maxMembers
+	limit := p.MaxMembers
+	if limit == 0 {
+		limit = maxMembers
 	}
 	if p.Clamp {
 		k.need = min(k.need, len(w.Members))
 		w.Need = k.need
 	}
 	switch n := len(w.Members); {
-	case n > most:
-		return nil, fmt.Errorf("%w: the wait has %d members, the limit is %d: wait for groups of them, or raise Wait.MaxMembers", refusal.ErrInvalid, n, most)
+	case n > limit:
+		return nil, fmt.Errorf("%w: the wait has %d members, the limit is %d: wait for groups of them, or raise Wait.MaxMembers", refusal.ErrInvalid, n, limit)
 	case (k.mode == queue.WaitNOfM || k.mode == queue.WaitNSettled) && (k.need < 0 || k.need > n):
 		return nil, fmt.Errorf("%w: cannot wait for %d of %d different tasks: n must be 0 to %d", refusal.ErrInvalid, k.need, n, n)
 	}
@@ -112,15 +112,15 @@ func (k *ask) wait() (*queue.Wait, error) {
 	return w, nil
 }
 
-// list sets the members of the wait, and returns their names. A task that is given several times
-// counts once, and is reported in each of its places.
-func (k *ask) list(w *queue.Wait) (names []string, err error) {
-	if err := k.agent.vet("member", k.members); err != nil {
+// list sets the members of the wait, and returns their names. A task that is passed several times is
+// one member, and is reported in each of its places.
+func (k *waitCall) list(w *queue.Wait) (names []string, err error) {
+	if err := k.agent.checkFutures("member", k.members); err != nil {
 		return nil, err
 	}
 	first := map[string]int{}
 	for i, m := range k.members {
-		c, patience, more := m.member()
+		c, patience, continueOn := m.member()
 		switch {
 		case patience < 0:
 			return nil, fmt.Errorf("member %d: %w: its limit, %v, must not be negative", i, refusal.ErrInvalid, patience)
@@ -128,8 +128,8 @@ func (k *ask) list(w *queue.Wait) (names []string, err error) {
 			return nil, fmt.Errorf("member %d: %w: a signal cannot have Within, since no wait cancels a signal: use Wait.Limit, "+
 				"or Select the signal and a Timer task", i, refusal.ErrInvalid)
 		}
-		if place, again := first[c.id]; again {
-			if _, was, had := k.members[place].member(); was != patience || had != more {
+		if place, seen := first[c.id]; seen {
+			if _, p, e := k.members[place].member(); p != patience || e != continueOn {
 				return nil, fmt.Errorf("member %d: %w: %s is also member %d, with another Within or ContinueOn: use the same in each place", i, refusal.ErrInvalid, c.id, place)
 			}
 			continue
@@ -137,27 +137,27 @@ func (k *ask) list(w *queue.Wait) (names []string, err error) {
 		first[c.id] = i
 		names = append(names, c.name())
 		member := queue.Member{ID: c.id, Patience: patience}
-		if more != 0 {
-			member.Mask = k.policy.mask(more)
+		if continueOn != 0 {
+			member.Mask = k.policy.mask(continueOn)
 		}
 		w.Members = append(w.Members, member)
 	}
 	return names, nil
 }
 
-// labelled is how many members the label of a wait names.
-const labelled = 20
+// maxLabelNames is the greatest number of members that a label names.
+const maxLabelNames = 20
 
-// label returns a short description of a wait for people.
+// label returns a short description of a wait for people, such as "all of 2 (1 2)".
 func label(mode queue.Mode, need int, names []string) string {
-	list := strings.Join(names[:min(len(names), labelled)], " ")
-	if len(names) > labelled {
+	list := strings.Join(names[:min(len(names), maxLabelNames)], " ")
+	if len(names) > maxLabelNames {
 		list += " …"
 	}
 	return fmt.Sprintf("%s of %d (%s)", strings.Replace(string(mode), "n_", fmt.Sprintf("%d_", need), 1), len(names), list)
 }
 
-// reasons has the default of Wait.Reason for each mode.
+// reasons holds the default of Wait.Reason for each mode.
 var reasons = map[queue.Mode]string{
 	queue.WaitAll: "Waiting for all tasks to complete", queue.WaitFailFast: "Waiting for all tasks to complete",
 	queue.WaitSettled: "Waiting for all tasks to settle", queue.WaitAny: "Waiting for first task", queue.WaitAnyOK: "Waiting for successful task",
@@ -169,24 +169,24 @@ var reasons = map[queue.Mode]string{
 const maxMembers = 10_000
 
 const (
-	together      = 500     // children that the call of a wait can create
-	togetherBytes = 3 << 20 // and about how many bytes they can have
+	maxWithWait      = 500     // the most children that the call of a wait creates
+	maxWithWaitBytes = 3 << 20 // and the approximate limit of their payloads together
 )
 
-// ahead reports whether the scheduled children are too many or too large for the call of a wait. They
-// are then created before it.
-func (a *Agent) ahead() bool {
+// needsSend reports whether the scheduled children are too many or too large for the call of a wait.
+// Then they are created before it.
+func (a *Agent) needsSend() bool {
 	size := 0
 	for i := range a.unsent {
 		size += 300 + len(a.unsent[i].Payload)
 	}
-	return len(a.unsent) > together || size > togetherBytes
+	return len(a.unsent) > maxWithWait || size > maxWithWaitBytes
 }
 
 // suspend sends the wait to Redis, with the children that were scheduled before it.
-func (k *ask) suspend(w *queue.Wait) (*queue.WaitOutcome, error) {
+func (k *waitCall) suspend(w *queue.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
-	if a.ahead() {
+	if a.needsSend() {
 		if err := a.send(); err != nil {
 			return nil, a.recordRefusal(w.Entry, w.Digest, w.Label, err)
 		}
