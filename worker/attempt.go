@@ -11,23 +11,25 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// unknownKindDelay is the longest time for which a task is delayed after it was given back because its kind has no handler here.
+// unknownKindDelay bounds the delay of a task that is given back because its kind has no handler
+// here.
 const unknownKindDelay = time.Second
 
-// noHandler is why such a task is given back. Its record keeps that, and inspect.Explain tells it.
+// noHandler is the reason for which such a task is given back. The record keeps it, and
+// inspect.Explain shows it.
 const noHandler = "no handler for its kind"
 
 // attempt is one run of a handler. This file has the functions in the order of an attempt's life:
 //
-//	start           a task was claimed; it is held, and gets an attempt
-//	run             a goroutine runs the attempt
-//	runHandler      the handler is called
-//	handlerContext  its context ends at the first of the task's and the worker's limits,
-//	stop            or when Redis reports that the task has ended or the claim is lost,
-//	                or at shutdown, which ends the parent of all these contexts
-//	judge           the outcome is made from the handler's return values and the context's cause
-//	finish          the slot is released, and the outcome waits for a request
-//	settled         Redis has answered the outcome
+//	start           makes an attempt for a claimed task
+//	run             runs the attempt in a goroutine
+//	runHandler      calls the handler
+//	handlerContext  ends the handler's context at the first limit of the task or the worker
+//	stop            ends it earlier if the task has ended or the claim is lost; a shutdown
+//	                ends the parent of all these contexts
+//	judge           makes the outcome from the handler's return values and the context's cause
+//	finish          releases the slot, and queues the outcome for a request
+//	settled         handles the verdict of Redis on the outcome
 //
 // The attempt is also the parent of the handler's context. Info finds it there.
 type attempt struct {
@@ -35,7 +37,7 @@ type attempt struct {
 	partition       *partition
 	handle          Handler
 	claim           queue.Claim
-	received        time.Time // when the claim came, by the local clock; claim.Now is the same by the clock of Redis
+	received        time.Time // when the claim arrived, by the local clock; claim.Now is about the same instant by the clock of Redis
 	worker          string    // id of the worker that has the claim
 	base            context.Context
 	cancel          context.CancelCauseFunc // of base
@@ -57,17 +59,18 @@ type claimKey struct {
 
 func (a *attempt) key() claimKey { return claimKey{a.claim.ID, a.claim.Epoch} }
 
-// start holds the tasks that a request has claimed, and returns the attempts to run. It gives back
-// the tasks that have no slot or no handler. Caller holds the partition's mu.
+// start makes attempts for the tasks that a request has claimed, and returns those to run. A task
+// without a slot or a handler gets an attempt that only gives it back. Caller holds the partition's
+// mu.
 func (p *partition) start(r *request, claims []queue.Claim, received time.Time) (started []*attempt) {
 	w := p.w
-	if r.slots < len(claims) { // takeBackSlots was called: use what is free now
+	if r.slots < len(claims) { // takeBackSlots was called: use the slots that are free now
 		r.slots += w.slots.acquireFree(&p.account, len(claims)-r.slots)
 	}
 	for i := range claims {
 		c := &claims[i]
 		var a *attempt
-		switch handle := w.handlers.of(c.Kind); {
+		switch handle := w.handlers.find(c.Kind); {
 		case w.stopping.Load(), len(started) == r.slots:
 			a = giveBack(p, c, 0, "")
 		case handle == nil:
@@ -87,7 +90,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 	return started
 }
 
-// newAttempt makes an attempt that is ready to run.
+// newAttempt returns an attempt that is ready to run.
 func newAttempt(root context.Context, p *partition, worker string, handle Handler, c *queue.Claim, received time.Time) *attempt {
 	a := &attempt{Context: root, partition: p, worker: worker, handle: handle, claim: *c, received: received}
 	a.outcome.ID, a.outcome.Epoch = c.ID, c.Epoch
@@ -95,14 +98,15 @@ func newAttempt(root context.Context, p *partition, worker string, handle Handle
 	return a
 }
 
-// giveBack makes a finished attempt that never runs: its outcome gives the task back, and says why.
-func giveBack(p *partition, c *queue.Claim, delay time.Duration, why string) *attempt {
+// giveBack returns a finished attempt, which never runs: its outcome gives the task back for this
+// reason.
+func giveBack(p *partition, c *queue.Claim, delay time.Duration, reason string) *attempt {
 	class := queue.Class("")
-	if why == noHandler {
+	if reason == noHandler {
 		class = queue.ClassNoHandler
 	}
 	return &attempt{partition: p, worker: p.w.id, claim: *c, finished: true,
-		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Class: class, Delay: delay, Error: why}}
+		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Class: class, Delay: delay, Error: reason}}
 }
 
 // run runs the handler, and hands its outcome to the partition.
@@ -117,7 +121,7 @@ func (a *attempt) runHandler() {
 	ctx, endLimits := a.handlerContext()
 	ctx = a.trace(ctx)
 	var result []byte
-	err := errGoexit // unless the handler returns or panics
+	err := errGoexit // remains if the handler neither returns nor panics
 	defer func() {
 		if v := recover(); v != nil {
 			result, err = nil, a.panicked(v, debug.Stack())
@@ -132,7 +136,7 @@ func (a *attempt) runHandler() {
 	result, err = a.handle(ctx, a.claim.Payload)
 }
 
-// handlerContext returns the context of the handler. It makes a timer only if there is a limit.
+// handlerContext returns the context of the handler. Without a limit it makes no timer.
 func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 	var taskTimeout time.Time
 	if d := a.partition.w.config.TaskTimeout; d > 0 {
@@ -147,8 +151,8 @@ func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 		bound{taskTimeout, ErrTaskTimeout})
 }
 
-// graceBefore returns the instant at which the task's TimeoutGrace before a deadline begins, by the
-// local clock. It returns zero if the task has no grace or no such deadline.
+// graceBefore returns the start of the task's TimeoutGrace before a deadline, by the local clock. It
+// returns zero if the task has no grace or no such deadline.
 func (a *attempt) graceBefore(deadline time.Time) time.Time {
 	if deadline.IsZero() || a.claim.TimeoutGrace == 0 {
 		return time.Time{}
@@ -157,8 +161,9 @@ func (a *attempt) graceBefore(deadline time.Time) time.Time {
 	return local(deadline.Add(-grace), a.claim.Now, a.received)
 }
 
-// stop ends the context of the attempt that Redis has named. Its task has ended, is being
-// cancelled, or was claimed again. The slot is released when the handler returns.
+// stop ends the context of an attempt, because its task has ended, is being cancelled, or was
+// claimed again. The slot is released only when the handler returns, because a handler that ignores
+// its context still uses it.
 func (p *partition) stop(s queue.Stop) {
 	p.mu.Lock()
 	key := claimKey{s.ID, s.Epoch}
@@ -169,13 +174,13 @@ func (p *partition) stop(s queue.Stop) {
 	}
 	first := !a.stopped
 	a.stopped = true
-	// A handler that is being cancelled can clean up: it keeps its claim until it returns.
+	// A handler of a task in its CancelGrace can clean up, so it keeps its claim until it returns.
 	if s.Reason != "cancelling" {
 		delete(p.held, key)
 		p.w.counts.stray.Add(1)
 	}
 	p.mu.Unlock()
-	if first { // every heartbeat repeats the reason "cancelling"
+	if first { // every heartbeat repeats the stop with the reason "cancelling"
 		a.stop(s.Reason)
 	}
 }
@@ -189,8 +194,8 @@ func (a *attempt) stop(reason string) {
 	}
 }
 
-// timeoutCause returns the cause for a timeout that Redis has reported: the earlier one of the limits
-// that the claim has. The attempt's own timer gives the same cause.
+// timeoutCause returns the cause for a timeout that Redis has reported: the error of the earlier
+// limit of the claim. The attempt's own timer uses the same error.
 func (a *attempt) timeoutCause() error {
 	c := &a.claim
 	switch {
@@ -202,12 +207,12 @@ func (a *attempt) timeoutCause() error {
 	return ErrTimeout
 }
 
-// judge makes the outcome from what a handler returned. cause is the cause of its context when the
-// handler returned, nil if the context had not ended.
+// judge makes the outcome from the return values of a handler. cause is the cause of its context
+// when the handler returned, nil if the context had not ended.
 //
 // A result is a success even if the context had ended. An error after the limit of an attempt is
 // reported as a timeout. After shutdown, and after the task's deadline, any error gives the task
-// back: whether the deadline has passed is for Redis to decide.
+// back, because only Redis can decide whether the deadline has passed.
 func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	if err == nil && len(result) > maxBytes {
 		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), maxBytes))
@@ -216,7 +221,7 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	case err == nil:
 		o.Verb, o.Result = queue.Complete, result
 	case errors.Is(err, ErrSuspended):
-		// No verb: the worker reports nothing.
+		// Without a verb the worker reports nothing.
 	case errors.Is(cause, ErrShutdown), cause == ErrDeadline:
 		o.Verb = queue.Release // by the clock of Redis the task may still have time left
 	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
@@ -228,7 +233,7 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 			o.Class = queue.ClassDeadline
 		}
 		if _, bare := err.(*verdict); v.Verb != queue.Release || !bare {
-			o.Error = errorText(err, maxBytes) // of an error that wraps Release: why the task is given back
+			o.Error = errorText(err, maxBytes) // for Release, the error that wraps it is the reason
 		}
 	}
 }
@@ -240,7 +245,8 @@ func (p *partition) finish(a *attempt) {
 	if p.returned(a) && !p.closed {
 		p.unreported = append(p.unreported, a)
 	}
-	// Release the slot after the outcome is queued: when all slots are free, all outcomes must be visible.
+	// The outcome is queued before the slot is released, because drained reads the slots first: when
+	// all slots are free, all outcomes must be visible.
 	woken := p.w.slots.release(&p.account, 1)
 	p.startSender()
 	p.mu.Unlock()
@@ -248,13 +254,13 @@ func (p *partition) finish(a *attempt) {
 	p.w.drainStep()
 }
 
-// returned counts an attempt whose handler has returned, and reports whether the attempt has kept its
-// claim. Caller holds mu.
+// returned updates the counts for an attempt whose handler has returned, and reports whether the
+// attempt still has its claim. Caller holds mu.
 func (p *partition) returned(a *attempt) bool {
 	p.w.counts.running.Add(-1)
 	a.finished = true
 	switch {
-	case p.held[a.key()] != a: // stop was called: the claim is lost
+	case p.held[a.key()] != a: // stop was called, so the claim is lost
 		p.w.counts.stray.Add(-1)
 	case a.outcome.Verb == "": // the handler has given up its claim
 		delete(p.held, a.key())
@@ -265,7 +271,7 @@ func (p *partition) returned(a *attempt) bool {
 	return false
 }
 
-// settled drops an attempt when Redis has answered its outcome. Caller holds the partition's mu.
+// settled removes an attempt after the reply to its outcome. Caller holds the partition's mu.
 func (a *attempt) settled(v queue.Verdict) {
 	delete(a.partition.held, a.key())
 	w := a.partition.w

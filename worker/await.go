@@ -2,7 +2,7 @@ package worker
 
 import "time"
 
-// noSlotDelay is how long to wait between fetches while no slot is free.
+// noSlotDelay is the interval between fetches while no slot is free.
 const noSlotDelay = 100 * time.Millisecond
 
 // await waits for tasks whenever the partition has none, and then starts fetching. It
@@ -26,18 +26,18 @@ func (p *partition) await() {
 				p.callFailed(awaits, "Waiting for work failed; the worker tries again", err)
 			}
 		} else {
-			// This worker must not take a wake token now: another worker must get it. The fetch
-			// waits for a slot.
+			// Without a free slot this worker must not take a wake token, because another worker
+			// could use it. The fetch waits for a slot.
 			sleep(ctx, noSlotDelay)
 		}
 		p.endAwait(token)
 	}
 }
 
-// startAwait reports whether to wait for a wake token, and for how long. The worker waits if not
-// all slots run handlers, and if the last reply did not promise tasks without giving any. A slot
-// that another partition has reserved for a fetch counts as free: if that fetch fills the slot,
-// the token is passed on.
+// startAwait reports whether to wait for a wake token, and for how long. The worker does not wait
+// while all slots run handlers, nor after a reply that promised tasks without returning any. A slot
+// that another partition has reserved for a fetch counts as free: if that fetch fills the slot, the
+// token is passed on.
 func (p *partition) startAwait() (d time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *partition) startAwait() (d time.Duration, ok bool) {
 // allBusy reports whether every slot runs a handler.
 func (w *Worker) allBusy() bool { return w.counts.running.Load() >= int64(w.config.Concurrency) }
 
-// endAwait makes the partition fetch. If the worker stops, the fetch only passes the token on.
+// endAwait makes the partition fetch. While the worker stops, the fetch only passes the token on.
 func (p *partition) endAwait(token bool) {
 	p.startFetching(token)
 	p.mu.Lock()

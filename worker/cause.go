@@ -10,13 +10,12 @@ import (
 
 // The causes for which the context of a handler ends. Test them with errors.Is(context.Cause(ctx), …).
 var (
-	// ErrTimeout means that a limit has passed. ErrDeadline, ErrAttemptTimeout and
-	// ErrTaskTimeout are ErrTimeout too, and all four are context.DeadlineExceeded.
+	// ErrTimeout means that a time limit has passed. ErrDeadline, ErrAttemptTimeout and
+	// ErrTaskTimeout match it with errors.Is, and all four match context.DeadlineExceeded.
 	ErrTimeout error = &timeout{"task timed out"}
-	// ErrDeadline means that the task's deadline has passed, or the deadline of its owner. The
-	// task has failed, and Redis refuses what the handler returns. For a task with a
-	// TimeoutGrace the context ends earlier, at the beginning of the grace. Redis accepts what
-	// the handler returns until the deadline.
+	// ErrDeadline means that the task's deadline has passed, or the deadline of its owner. The task
+	// has failed, and Redis refuses the handler's result. For a task with a TimeoutGrace the context
+	// ends earlier, at the beginning of the grace, and Redis accepts a result until the deadline.
 	ErrDeadline error = &timeout{"task exceeded its deadline"}
 	// ErrAttemptTimeout means that the attempt has run for the task's AttemptTimeout, or that
 	// the TimeoutGrace before the end of it has begun.
@@ -34,7 +33,7 @@ var (
 	ErrClaimLost = errors.New("claim lost")
 )
 
-// errDeadlineNear is the cause at the beginning of the task's TimeoutGrace. It is ErrDeadline too.
+// errDeadlineNear is the cause at the beginning of the task's TimeoutGrace. It matches ErrDeadline.
 var errDeadlineNear error = &nearDeadline{timeout{"task is about to exceed its deadline"}}
 
 type nearDeadline struct{ timeout }
@@ -49,7 +48,7 @@ func (t *timeout) Is(target error) bool {
 	return target == ErrTimeout || target == context.DeadlineExceeded
 }
 
-// stopCause returns the cause for a reason that Redis has given, except for a timeout.
+// stopCause returns the cause for the reason of a stop, except for a timeout.
 func stopCause(reason string) error {
 	switch reason {
 	case "cancelled", "cancelling":

@@ -11,7 +11,7 @@ import (
 
 // Config adjusts a Worker. The zero value is ready to use.
 type Config struct {
-	// Concurrency is how many handlers can run at the same time. Defaults to 10.
+	// Concurrency is the greatest number of handlers that run at the same time. Defaults to 10.
 	Concurrency int
 	// Queues holds the queues to take tasks from, with their weights. If two queues both have
 	// tasks, a queue of weight 6 gives six times as many as a queue of weight 1.
@@ -20,18 +20,18 @@ type Config struct {
 	// Strict lists the queues to take tasks from in strict order: the second queue gives
 	// tasks only when the first has none. Set Queues or Strict, not both.
 	Strict []string
-	// TaskTimeout is how long a handler can run; 0 means no limit. If it is 0, Run uses the
-	// environment variable WORKER_TASK_TIMEOUT. When the limit passes, the handler's context
-	// ends; if the handler then returns an error, the attempt has timed out. TaskTimeout is
-	// independent of ShutdownTimeout.
+	// TaskTimeout limits the run of a handler; 0 means no limit. If it is 0, Run uses the
+	// environment variable WORKER_TASK_TIMEOUT. At the limit the handler's context ends; if the
+	// handler then returns an error, the attempt has timed out. TaskTimeout is independent of
+	// ShutdownTimeout.
 	TaskTimeout time.Duration
-	// ShutdownTimeout is how long handlers can continue after Run's context has ended.
+	// ShutdownTimeout is the time that handlers have to finish after Run's context has ended.
 	// Defaults to 30 s.
 	ShutdownTimeout time.Duration
-	// ShutdownGrace is how long handlers have to return after ShutdownTimeout, when their own
+	// ShutdownGrace is the time that handlers have to return after ShutdownTimeout, when their own
 	// contexts have ended. Defaults to 1 s.
 	ShutdownGrace time.Duration
-	// Lease is how long the worker counts as alive after each heartbeat. When the lease
+	// Lease is the time for which a heartbeat proves that the worker is alive. When the lease
 	// expires, its tasks are given to other workers. Must be at least 1 s. Defaults to 15 s.
 	Lease time.Duration
 	// Beat is the time between two heartbeats. Must be shorter than Lease. Defaults to a third
@@ -40,8 +40,8 @@ type Config struct {
 	// NoReaper makes the worker run no reaper. By default the workers of a process that use the
 	// same opened namespace run one reaper together.
 	NoReaper bool
-	// Name is the beginning of the worker's id. Host, process and a random part follow. A
-	// character other than a letter, a digit, or one of . _ - becomes _.
+	// Name is a prefix of the worker's id, before host, process and a random part. A character other
+	// than a letter, a digit, or one of . _ - becomes _.
 	Name string
 	// Logger defaults to the queue's.
 	Logger *slog.Logger
@@ -71,7 +71,7 @@ func (c *Config) complete(q *queue.Queue) {
 	}
 }
 
-// check returns an error if the config is invalid. It is called before anything starts.
+// check validates the config before anything starts.
 func (c *Config) check() error {
 	if err := c.checkDurations(); err != nil {
 		return err

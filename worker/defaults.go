@@ -12,31 +12,32 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Defaults sets the limits, retries and retention of the tasks of a kind whose producer sets
-// none. Run stores the defaults in the namespace, for producers in any language. If two workers
-// set different defaults, those of the worker that started last apply. Defaults panics if the
-// kind has defaults already, and after Run.
+// Defaults sets the limits, retries and retention for tasks of a kind whose producer sets none. Run
+// stores the defaults in the namespace, for producers in any language. If two workers set different
+// defaults, the worker that started last wins. Defaults panics if the kind has defaults already, and
+// after Run.
 //
-// Defaults apply to tasks that are enqueued after the defaults were stored, and never to an earlier
-// task: the limits of a task are fixed when it is enqueued. If a producer can start before the first
-// worker, let it call [queue.Queue.EnsureKind] with the same defaults before it enqueues. A kind of package
-// typed does so.
+// Defaults apply only to tasks that are enqueued after they were stored, because the limits of a
+// task are fixed when it is enqueued. If a producer can start before the first worker, it should
+// call [queue.Queue.EnsureKind] with the same defaults before it enqueues. A kind of package typed
+// does so.
 func (w *Worker) Defaults(kind string, d queue.Defaults) {
-	w.made()
+	w.mustBeMade()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {
 		panic(fmt.Sprintf("worker: give the defaults of kind %q before Run", kind))
 	}
-	if _, twice := w.defaults[kind]; twice {
+	if _, exists := w.defaults[kind]; exists {
 		panic(fmt.Sprintf("worker: kind %q has defaults already", kind))
 	}
 	w.defaults[kind] = d
 }
 
-// DefineKinds stores the defaults of all kinds. Run does so before it starts anything. A program that
-// both enqueues and runs tasks calls DefineKinds before it enqueues. A deployment can call it before
-// it starts producers. DefineKinds returns an error if defaults are invalid, or if a call to Redis fails.
+// DefineKinds stores the defaults of all kinds. Run does so before it starts anything. A program
+// that both enqueues and runs tasks calls DefineKinds before it enqueues. A deployment can call it
+// before it starts producers. DefineKinds returns an error if defaults are invalid, or if a call to
+// Redis fails.
 func (w *Worker) DefineKinds(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
 		return err
@@ -52,8 +53,8 @@ func (w *Worker) DefineKinds(ctx context.Context) error {
 	return nil
 }
 
-// defineKindsPatiently is DefineKinds for Run: it tries again while Redis is away. When ctx ends it
-// returns nil, since that is no error of Run.
+// defineKindsPatiently is DefineKinds for Run: it tries again while Redis is unreachable. When ctx
+// ends it returns nil, because a shutdown during startup is no error of Run.
 func (w *Worker) defineKindsPatiently(ctx context.Context) error {
 	var trouble logonce.Trouble
 	for delay := time.Duration(0); ; {

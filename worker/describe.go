@@ -11,14 +11,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// describeTimeout bounds how long the worker tries to store its description before it waits for the
-// next heartbeat.
+// describeTimeout bounds one attempt to store the description. After it, the worker tries again at
+// the next heartbeat.
 const describeTimeout = 2 * time.Second
 
 // maxAbout is the greatest number of bytes that a description can have.
 const maxAbout = 4096
 
-// description returns a description of the worker in JSON, for inspect.Workers.
+// description returns a JSON description of the worker, for inspect.Workers.
 func (w *Worker) description() string {
 	host, _ := os.Hostname()
 	queues := w.config.Queues
@@ -30,8 +30,8 @@ func (w *Worker) description() string {
 		"queues": queues, "strict": w.config.Strict, "started_at": time.Now().UnixMilli(),
 		"kinds": slices.Sorted(maps.Keys(w.handlers)),
 	}
-	for _, long := range []string{"", "kinds", "queues", "strict"} { // fields are left out until the text is short enough
-		delete(about, long)
+	for _, field := range []string{"", "kinds", "queues", "strict"} { // removes one field after the other until the text is short enough
+		delete(about, field)
 		if text, err := json.Marshal(about); err == nil && len(text) <= maxAbout {
 			return string(text)
 		}
@@ -47,13 +47,13 @@ func (w *Worker) state() queue.WorkerState {
 	return queue.WorkerRunning
 }
 
-// describe stores the worker's state and description in the partition, if Redis does not have the
-// newest. It is called after each heartbeat, and when the state changes. It does not wait for the call,
-// so that no heartbeat is late.
+// describe stores the worker's state and description in the partition, unless Redis has the newest.
+// It is called after each heartbeat, and when the state changes. It does not wait for the call,
+// because the next heartbeat must not be late.
 func (p *partition) describe() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	hasLease := !p.renewed.IsZero() // Redis describes only workers that have one
+	hasLease := !p.renewed.IsZero() // Redis refuses the description of a worker without a lease
 	if hasLease && !p.describing && p.described != p.w.state() {
 		p.describing = true
 		p.w.background.Go(p.sendDescription)
@@ -61,8 +61,8 @@ func (p *partition) describe() {
 }
 
 // sendDescription sends the newest state, and once more if the state has changed meanwhile. Only one
-// goroutine of a partition runs it, so the newest state is sent last. If the call fails, the next
-// heartbeat starts it again.
+// goroutine of a partition runs it, so that the newest state is sent last. If the call fails, the
+// next heartbeat starts it again.
 func (p *partition) sendDescription() {
 	for changed := true; changed; {
 		state := p.w.state()

@@ -13,7 +13,7 @@ const (
 
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
 
-// panicked logs a panic of the handler with its stack, and returns an error without the stack. The
+// panicked logs a panic of the handler with its stack, and returns an error without the stack: the
 // task's error may be shown to people who must not see how the program is built.
 func (a *attempt) panicked(v any, stack []byte) error {
 	err := fmt.Errorf("panic: %v", v)

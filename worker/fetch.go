@@ -6,12 +6,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// maxEmptyReplies is how many replies in a row can promise more tasks and give none before the
-// partition counts as empty.
+// maxEmptyReplies is the number of consecutive replies that promise more tasks and return none,
+// after which the partition counts as empty.
 const maxEmptyReplies = 10
 
 // startFetching makes the partition fetch until it has no more tasks. token means that the worker
-// took a wake token. Redis then notifies no other worker of these tasks.
+// took a wake token, so Redis notifies no other worker of these tasks.
 func (p *partition) startFetching(token bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -25,14 +25,14 @@ func (p *partition) stopFetching() {
 	p.mu.Lock()
 	p.fetching = false
 	woken := p.withdrawFromSlots(0)
-	p.startSender() // a token must still be passed on
+	p.startSender() // a fetch must still pass a token on
 	p.mu.Unlock()
 	wakeAll(woken)
 }
 
-// slotGranted is called when a slot was granted to this partition, which had none. If the partition
-// cannot send a request now, it returns the slot to the others: the requests under way may hang, and
-// after their replies the partition fetches anyway.
+// slotGranted is called when the partition, which had no slot, was granted one. If it cannot send a
+// request now, it returns the slot to the other partitions. The requests under way may hang; after
+// their replies the partition fetches anyway.
 func (p *partition) slotGranted() {
 	p.mu.Lock()
 	p.needsSlot = false
@@ -73,11 +73,11 @@ func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (w
 	return p.w.slots.fetched(&p.account, unused, true)
 }
 
-// doneFetching reports, from the reply to a fetch, whether the partition stops fetching. If the
-// partition has no more tasks, await starts to wait for some. Caller holds mu.
+// doneFetching decides from the reply to a fetch whether the partition stops fetching. If the
+// partition has no more tasks, it wakes await. Caller holds mu.
 func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
-	got, more := len(reply.Claims), reply.More()
-	if got == 0 && more && reply.Ended == 0 {
+	n, hasMore := len(reply.Claims), reply.More()
+	if n == 0 && hasMore && reply.Ended == 0 {
 		p.emptyReplies++
 	} else {
 		p.emptyReplies = 0
@@ -85,9 +85,9 @@ func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
 	switch {
 	case !p.fetching:
 		return true
-	case got == fetch.N:
+	case n == fetch.N:
 		return false
-	case more && p.emptyReplies < maxEmptyReplies:
+	case hasMore && p.emptyReplies < maxEmptyReplies:
 		return false
 	case fetch.Seq != p.seq || fetch.Seq <= p.startSeq:
 		return false // there is a later fetch, or a wake token came after this fetch was sent

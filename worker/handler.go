@@ -8,11 +8,11 @@ import (
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 )
 
-// Handler runs a task: it takes the payload, and returns the result or an error. ctx ends
-// when the handler must stop; Info(ctx) describes the task. An error means that the attempt
-// has failed. The task then runs again if it has a retry left. RetryAfter, Discard, Fail and
-// Release return errors that mean something else. The result of a failed attempt is not
-// kept, but the task's retry expression can read it as outputs.parameters.
+// Handler runs a task: it takes the payload, and returns the result or an error. ctx ends when the
+// handler must stop; Info(ctx) describes the task. An error means that the attempt has failed. The
+// task then runs again if a retry remains. RetryAfter, Discard, Fail and Release return errors with
+// another meaning. The result of a failed attempt is not kept, but the task's retry expression can
+// read it as outputs.parameters.
 type Handler func(ctx context.Context, payload []byte) ([]byte, error)
 
 // Handle registers a handler for a kind. It decodes the payload from JSON as In, and encodes the
@@ -58,11 +58,12 @@ func encode[Out any](out Out) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// HandleRaw registers a handler for a kind. A kind that ends in * is for all kinds that begin like it and have no
-// handler of their own, nor one with a longer beginning. HandleRaw panics if the kind has a handler already, if an
-// argument is nil or empty, and after Run.
+// HandleRaw registers a handler for a kind. A kind that ends in * is a pattern for all kinds with
+// this prefix, for example "mail.*". A kind without a pattern has precedence, and then the longest
+// prefix. HandleRaw panics if the kind has a handler already, if an argument is nil or empty, and
+// after Run.
 func (w *Worker) HandleRaw(kind string, handle Handler) {
-	w.made()
+	w.mustBeMade()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -78,11 +79,12 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 	w.registered[kind] = handle
 }
 
-// handlers are handlers by their kinds.
+// handlers maps kinds, and prefixes with a *, to handlers.
 type handlers map[string]Handler
 
-// of returns the handler for a kind, nil if there is none.
-func (h handlers) of(kind string) Handler {
+// find returns the handler for a kind, nil if there is none. It tries the kind itself, and then its
+// prefixes from the longest to the empty one.
+func (h handlers) find(kind string) Handler {
 	handle := h[kind]
 	for n := len(kind); n >= 0 && handle == nil; n-- {
 		handle = h[kind[:n]+"*"]
@@ -91,11 +93,10 @@ func (h handlers) of(kind string) Handler {
 }
 
 // Use adds middleware around all handlers, including those that are registered later. The first
-// middleware is the outermost. A handler that returns ErrSuspended has not failed: its agent waits,
-// and runs again. Middleware must return that error too. Use panics if a middleware is nil, and after
-// Run.
+// middleware is the outermost. Middleware must return ErrSuspended unchanged: the handler has not
+// failed, because its agent waits and runs again. Use panics if a middleware is nil, and after Run.
 func (w *Worker) Use(middleware ...func(next Handler) Handler) {
-	w.made()
+	w.mustBeMade()
 	for i, m := range middleware {
 		if m == nil {
 			panic(fmt.Sprintf("worker: middleware %d is nil", i))

@@ -9,11 +9,11 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// endLeaseTimeout bounds how long endLeases tries. Leases that it could not end expire later.
+// endLeaseTimeout bounds endLeases. Leases that it could not end expire later.
 const endLeaseTimeout = 2 * time.Second
 
-// heartbeats renews the worker's lease in the partition, and stops the attempts that Redis reports
-// must stop. The first heartbeat is sent before the first fetch.
+// heartbeats renews the worker's lease in the partition, and stops the attempts that Redis reports.
+// The first heartbeat comes before the first fetch.
 func (p *partition) heartbeats() {
 	w := p.w
 	for first := true; w.callCtx.Err() == nil; {
@@ -36,8 +36,8 @@ func (p *partition) heartbeats() {
 	}
 }
 
-// maySkip reports whether the next heartbeat is not needed: the worker holds no claims here, a fetch has
-// renewed the lease for long enough, and Redis has the worker's description.
+// maySkip reports whether the next heartbeat is unnecessary: the worker holds no claims here, a
+// fetch has renewed the lease for long enough, and Redis has the worker's description.
 func (p *partition) maySkip() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,32 +47,32 @@ func (p *partition) maySkip() bool {
 
 func (p *partition) heartbeat() error {
 	w := p.w
-	held, known := p.claims()
+	held, seq := p.claims()
 	sent := time.Now()
-	stops, err := w.q.Attempts().Heartbeat(w.callCtx, p.number, w.id, w.config.Lease, known, held)
+	stops, err := w.q.Attempts().Heartbeat(w.callCtx, p.number, w.id, w.config.Lease, seq, held)
 	if err != nil {
 		return err
 	}
 	p.progressSent(held)
-	p.beatAnswered(sent, known, len(held))
+	p.beatAnswered(sent, seq, len(held))
 	for _, s := range stops {
 		w.stop(s)
 	}
 	return nil
 }
 
-// beatAnswered records that Redis has renewed the lease. Of the fetches up to known, Redis now holds
-// only the claims that the heartbeat named. A claim that was named can have been dropped since, so that the
-// next heartbeat is needed to give it back.
-func (p *partition) beatAnswered(sent time.Time, known int64, named int) {
+// beatAnswered records that Redis has renewed the lease. Of the fetches up to seq, Redis now holds
+// only the claims that the heartbeat named. If the worker has dropped a named claim since, the next
+// heartbeat must give it back, so the partition is not clean.
+func (p *partition) beatAnswered(sent time.Time, seq int64, claims int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leaseRenewed(sent)
-	p.clean = named == 0 && len(p.held) == 0 && len(p.openFetches) == 0 && known == p.seq
+	p.clean = claims == 0 && len(p.held) == 0 && len(p.openFetches) == 0 && seq == p.seq
 }
 
-// leaseRenewed records that a request has renewed the lease. If the lease may have expired before, Redis
-// may have removed the description with it. Caller holds mu.
+// leaseRenewed records that a request has renewed the lease. If the lease may have expired before,
+// the description is sent again, because Redis may have removed it with the lease. Caller holds mu.
 func (p *partition) leaseRenewed(sent time.Time) {
 	if time.Since(p.renewed) > p.w.config.Lease {
 		p.described = ""
@@ -98,7 +98,7 @@ func (p *partition) awaitNextBeat() {
 	}
 }
 
-// stop stops the attempt that Redis has named, or the worker itself.
+// stop stops the attempt that an order of Redis names, or the worker itself.
 func (w *Worker) stop(s queue.Stop) {
 	if s.OfWorker() {
 		w.stopRequested()
@@ -109,7 +109,7 @@ func (w *Worker) stop(s queue.Stop) {
 	}
 }
 
-// stopsMissed is called when stop messages may have been lost. It sends heartbeats: their replies
+// stopsMissed is called when stop messages may have been lost. It sends heartbeats, whose replies
 // name the attempts that must stop.
 func (w *Worker) stopsMissed() {
 	for _, p := range w.partitions {
@@ -117,17 +117,17 @@ func (w *Worker) stopsMissed() {
 	}
 }
 
-// endLeases ends the worker's lease in every partition. Redis gives back the claims that the worker
-// still holds. No request can be under way when it is called: a later fetch would claim tasks that no
-// worker runs.
+// endLeases ends the worker's lease in every partition, so that Redis gives back its remaining
+// claims. No request may be under way when it is called, because a later fetch would claim tasks
+// that no worker runs.
 func (w *Worker) endLeases(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endLeaseTimeout)
 	defer cancel()
 	var group sync.WaitGroup
 	for _, p := range w.partitions {
 		group.Go(func() {
-			_, known := p.claims()
-			if _, err := w.q.Attempts().Heartbeat(ctx, p.number, w.id, 0, known, nil); err != nil {
+			_, seq := p.claims()
+			if _, err := w.q.Attempts().Heartbeat(ctx, p.number, w.id, 0, seq, nil); err != nil {
 				w.log.Warn("The worker could not end its lease: its claims are given back when the lease expires",
 					"worker", w.id, "partition", p.number, "error", err)
 			}

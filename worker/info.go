@@ -8,25 +8,26 @@ import (
 // Job describes the task of a handler, and its attempt.
 type Job struct {
 	ID, Kind, Queue string
-	// Epoch grows each time the task is claimed. It is a fencing token: a store that refuses
-	// any epoch below the greatest it has seen is safe from an earlier attempt that still
-	// runs, also from one of an earlier task with the same name.
+	// Epoch grows each time the task is claimed. Use it as a fencing token: a store that refuses any
+	// epoch below the greatest it has seen is safe from an earlier attempt that still runs, even an
+	// attempt of an earlier task with the same name.
 	Epoch int64
 	// Attempt is the number of this attempt, 1 for the first. Runs that gave the task back do
 	// not count.
 	Attempt int
-	// Retries is the number of failed attempts before this one. MaxRetries is how many retries
-	// the task can have.
+	// Retries is the number of failed attempts before this one. MaxRetries is the greatest number of
+	// retries.
 	Retries, MaxRetries int
-	// Deadline is when the task's time is up, by the local clock; zero if it has none.
+	// Deadline is the instant at which the task's time is up, by the local clock; zero if there is
+	// none.
 	Deadline time.Time
-	// AttemptDeadline is when the time of this attempt is up, by the local clock; zero if that is
-	// not before Deadline.
+	// AttemptDeadline is the instant at which the time of this attempt is up, by the local clock. It
+	// is zero unless it is before Deadline.
 	AttemptDeadline time.Time
 	CreatedAt       time.Time // by the clock of Redis
-	// ClaimedAt is when the task was claimed, by the clock of Redis. ReceivedAt is when this
-	// worker received it, by the local clock. Both are taken as the same instant when an
-	// instant is converted from one clock to the other.
+	// ClaimedAt is the instant of the claim, by the clock of Redis. ReceivedAt is the instant at
+	// which this worker received it, by the local clock. To convert an instant from one clock to the
+	// other, the worker takes both as the same instant.
 	ClaimedAt, ReceivedAt time.Time
 	Worker                string // id of the worker that has the claim
 	Journal               bool   // the task is an agent that has run before (package agentwait)

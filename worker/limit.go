@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// bound is an instant at which a context ends, and the cause.
+// bound is an instant at which a context ends, and its cause.
 type bound struct {
 	at    time.Time // zero: no bound
 	cause error
 }
 
-// limit returns a context that ends at the first of the bounds. Without a bound it returns parent
-// itself, and allocates nothing. Call cancel as soon as the handler has returned: it releases the
+// limit returns a context that ends at the earliest bound. Without a bound it returns parent itself,
+// and allocates nothing. Call cancel as soon as the handler has returned, because it releases the
 // timer.
 func limit(parent context.Context, bounds ...bound) (ctx context.Context, cancel context.CancelFunc) {
 	var first bound
@@ -27,8 +27,8 @@ func limit(parent context.Context, bounds ...bound) (ctx context.Context, cancel
 	return context.WithDeadlineCause(parent, first.at, first.cause)
 }
 
-// local converts an instant of the clock of Redis to the local clock. The reply with now came at
-// received, so both count as the same instant. The two clocks can differ.
+// local converts an instant of the clock of Redis to the local clock, because the two can differ.
+// The reply with now arrived at received, so local takes both as the same instant.
 func local(at, now, received time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -36,8 +36,8 @@ func local(at, now, received time.Time) time.Time {
 	return received.Add(at.Sub(now))
 }
 
-// past returns the first millisecond after a deadline. In the millisecond of its deadline a task is
-// still alive: Redis would accept what a handler reported then.
+// past returns the first millisecond after a deadline. The context must not end earlier, because
+// Redis still accepts a report in the millisecond of the deadline.
 func past(at time.Time) time.Time {
 	if at.IsZero() {
 		return at

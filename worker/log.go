@@ -9,14 +9,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// logError logs an error of a partition that has no end which the worker could notice: once a minute, and less often
-// while it lasts.
-func (w *Worker) logError(worker string, partition int, what string, err error) {
+// logError logs an error whose end the worker cannot notice: once a minute for each partition, and
+// less often while it lasts.
+func (w *Worker) logError(worker string, partition int, message string, err error) {
 	if errors.Is(err, context.Canceled) || !w.errorLog.allow(strconv.Itoa(partition)) {
 		return
 	}
-	about := []any{"worker", worker, "partition", partition, "error", err}
-	w.log.Error(what, about...)
+	attributes := []any{"worker", worker, "partition", partition, "error", err}
+	w.log.Error(message, attributes...)
 }
 
 // logKeys logs the keys that a call could not use. The call has done everything else.

@@ -7,11 +7,11 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// partition is a worker's state in one partition: the claims that it holds there, the
-// outcomes that it has not reported yet, and whether there may be tasks to fetch.
+// partition is the state of a worker in one partition: its claims, the outcomes that it has not
+// reported yet, and whether there may be tasks to fetch.
 //
-// Code that holds the mu of one partition never locks another. So accounts that were granted slots are
-// woken after mu is released.
+// Code that holds the mu of one partition never locks another, which could deadlock. So accounts
+// that were granted slots are woken after mu is released.
 type partition struct {
 	w       *Worker
 	number  int
@@ -22,28 +22,28 @@ type partition struct {
 	unreported []*attempt            // finished and not yet in a request, in the order they finished
 	senders    int                   // goroutines that send requests
 	closed     bool                  // Run has given up the handlers that still run
-	sendSingly int                   // how many of the next outcomes to send one by one, since Redis has refused a request
+	sendSingly int                   // number of outcomes to send one by one, because Redis has refused a request with several
 	trouble    trouble
-	retryDelay time.Duration // how long to wait after the last failure; 0 after a success
+	retryDelay time.Duration // pause after the last failure; 0 after a success
 
 	// Fetching, see fetch.go.
 	fetching     bool    // the partition may have tasks: fetch until it has none
 	needsSlot    bool    // fetching, but no slot is free; slotGranted resets it
 	token        bool    // the worker took a wake token: it must fetch, or pass the token on
 	seq          int64   // of the last fetch
-	startSeq     int64   // seq when fetching was last started: only the reply to a later fetch can end fetching
+	startSeq     int64   // seq at the last startFetching: only the reply to a later fetch can end fetching
 	openFetches  []int64 // seqs of the fetches under way
 	emptyReplies int     // replies in a row that promised more tasks and gave none
 
 	idle     chan struct{} // signalled when there are no more tasks: await waits for some
-	look     time.Duration // how long await waits at the most
+	look     time.Duration // the longest time that await waits
 	awaiting bool          // await waits, and can get a wake token
 	beatNow  chan struct{} // signalled when a heartbeat must be sent at once
 
 	renewed time.Time // when the last request that renewed the lease was sent
 	clean   bool      // Redis cannot have given claims to this worker since the last heartbeat
 
-	described  queue.WorkerState // the state that Redis has, with the description; "" if it may have none
+	described  queue.WorkerState // the state that is stored in Redis with the description; "" if it may have none
 	describing bool              // sendDescription runs
 }
 
@@ -56,9 +56,9 @@ func newPartition(w *Worker, number int) *partition {
 	return p
 }
 
-// claims returns the claims held, with new progress, and the seq up to which all fetches are over.
-// Both are read under one lock, so each claim is either in the list or belongs to a fetch under way.
-// Redis gives back every other claim.
+// claims returns the held claims, with new progress, and the seq up to which all fetches are over.
+// It reads both under one lock, so that each claim is either in the list or belongs to a fetch under
+// way. Redis gives back every other claim.
 func (p *partition) claims() (held []queue.Held, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,14 +88,14 @@ func (p *partition) close() {
 	p.unreported = nil
 }
 
-// failed counts another failed call, and returns how long to wait before the next one.
+// failed counts another failed call, and returns the pause before the next one.
 func (p *partition) failed() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.growDelay()
 }
 
-// growDelay returns how long to wait after another failure. Caller holds mu.
+// growDelay returns the pause after another failure. Caller holds mu.
 func (p *partition) growDelay() time.Duration {
 	p.retryDelay = longer(p.retryDelay)
 	return p.retryDelay

@@ -9,10 +9,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Progress sets a note that says how far the handler is, for example "50%" or "page 7 of 12". The
-// worker's next heartbeat (Config.Beat) writes the note to the task's record, where
-// queue.Record.Progress holds it. Only the newest note is sent. Progress makes no call to Redis.
-// Any goroutine can call it at any time.
+// Progress sets a note about the handler's progress, for example "50%" or "page 7 of 12". The
+// worker's next heartbeat (Config.Beat) writes the note to the task's record, as
+// queue.Record.Progress. Only the newest note is sent. Progress makes no call to Redis. Any
+// goroutine can call it at any time.
 //
 // A note longer than queue.MaxProgress bytes is cut between two characters. An empty note is
 // ignored. A note after the attempt's last heartbeat is not written. If ctx is not the context of a
@@ -29,8 +29,8 @@ func Progress(ctx context.Context, note string) {
 	}
 }
 
-// cutNote cuts a note to the length that a record keeps. It copies a note that it cuts, so that the
-// rest of a long text is not kept in memory.
+// cutNote cuts a note to the length that a record keeps. It copies a note that it cuts, because a
+// part of a long string would keep the whole in memory.
 func cutNote(note string) string {
 	if len(note) <= queue.MaxProgress {
 		return note
@@ -60,7 +60,7 @@ func (p *progress) markSent(note string) {
 	}
 }
 
-// heldClaim returns what a heartbeat sends of the attempt.
+// heldClaim returns the attempt in the form that a heartbeat sends.
 func (a *attempt) heldClaim() queue.Held {
 	return queue.Held{ID: a.claim.ID, Epoch: a.claim.Epoch, Progress: a.progress.unsent()}
 }

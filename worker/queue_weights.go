@@ -37,21 +37,21 @@ func (q *queueWeights) randomQuotas(n int) []queue.Quota { return q.quotas(n, ra
 
 // quotas divides n slots among the queues. random returns numbers in [0, 1).
 //
-// Redis serves the first queue of the list first, and gives it the slots that others leave free. So
-// the order is random by weight too.
+// Redis serves the first queue of the list first, and gives it the slots that other queues leave
+// free. So the order must be random by weight too.
 func (q *queueWeights) quotas(n int, random func() float64) []queue.Quota {
 	if q.weights == nil || len(q.names) == 1 {
 		return q.allToEach(n)
 	}
 	shares := q.shares(n, random)
 	quotas := make([]queue.Quota, len(q.names))
-	for to, from := range q.order(random) {
-		quotas[to] = queue.Quota{Queue: q.names[from], N: shares[from]}
+	for position, i := range q.order(random) {
+		quotas[position] = queue.Quota{Queue: q.names[i], N: shares[i]}
 	}
 	return quotas
 }
 
-// allToEach offers each queue all slots: the order alone decides.
+// allToEach offers all slots to each queue, so that only the order decides.
 func (q *queueWeights) allToEach(n int) []queue.Quota {
 	quotas := make([]queue.Quota, len(q.names))
 	for i, name := range q.names {
@@ -71,7 +71,7 @@ func (q *queueWeights) shares(n int, random func() float64) []int {
 		upTo += weight
 		end := int(upTo/q.sum*float64(n) + offset)
 		if i == len(shares)-1 {
-			end = n // the sums may be rounded
+			end = n // rounding errors of the sums must not lose a slot
 		}
 		shares[i] = max(end-marks, 0)
 		marks = max(end, marks)
@@ -79,9 +79,9 @@ func (q *queueWeights) shares(n int, random func() float64) []int {
 	return shares
 }
 
-// order returns the queues in random order by weight. Each queue gets an exponentially distributed
-// time with its weight as rate, and the times are sorted: so a queue is first with a probability in
-// proportion to its weight.
+// order returns the queues in random order by weight. Each queue draws an exponentially distributed
+// time with its weight as rate, and the times are sorted. So the probability of being first is
+// proportional to the weight.
 func (q *queueWeights) order(random func() float64) []int {
 	order, times := make([]int, len(q.names)), make([]float64, len(q.names))
 	for i, weight := range q.weights {

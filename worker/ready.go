@@ -17,8 +17,9 @@ func (w *Worker) ready(ctx context.Context) error {
 	return nil
 }
 
-// made returns w, and panics if w is nil or empty. It is for functions that return no error.
-func (w *Worker) made() *Worker {
+// mustBeMade panics if w is nil or empty, and otherwise returns it. It is for functions that cannot
+// return an error.
+func (w *Worker) mustBeMade() *Worker {
 	if w == nil || w.registered == nil {
 		panic("worker: the *Worker is nil or empty: use worker.New")
 	}

@@ -11,11 +11,11 @@ const (
 	maxOutcomeBytes = 4 << 20 // of outcomes in one request
 	maxFetch        = 500     // tasks in one request
 
-	// outcomeOverhead is about how many bytes an outcome has besides its texts.
+	// outcomeOverhead is the approximate size of an outcome without its texts.
 	outcomeOverhead = 100
 )
 
-// request is one call to Redis. It reports outcomes, fetches tasks, or does both.
+// request is one call to Redis, which reports outcomes, fetches tasks, or both.
 type request struct {
 	attempts []*attempt
 	outcomes []queue.Outcome // of attempts, in the same order
@@ -24,12 +24,12 @@ type request struct {
 	sent     time.Time
 }
 
-// requestDue reports whether to send a request now; others is how many are under way. While one
-// request is under way, outcomes are collected. A second one is sent when a quarter of the slots has
-// finished, so that Redis has work before the first reply is handled. There is no timer. Caller holds
-// mu.
-func (p *partition) requestDue(others int) bool {
-	if others > 0 {
+// requestDue reports whether to send a request now, while open others are under way. Outcomes are
+// collected while a request is under way. A second request is sent when a quarter of the slots has
+// finished, so that Redis has work before the first reply is handled. There is no timer, because a
+// single outcome must not be delayed. Caller holds mu.
+func (p *partition) requestDue(open int) bool {
+	if open > 0 {
 		return len(p.unreported) >= max(p.w.config.Concurrency/4, 1)
 	}
 	return len(p.unreported) > 0 || p.canFetch() || p.token
@@ -63,7 +63,7 @@ func (p *partition) nextRequest() *request {
 	return r
 }
 
-// addOutcomes moves as many outcomes to a request as it can have. Caller holds mu.
+// addOutcomes moves outcomes to a request, up to its limits. Caller holds mu.
 func (p *partition) addOutcomes(r *request) {
 	n := p.fitting()
 	if n == 0 {
@@ -80,7 +80,7 @@ func (p *partition) addOutcomes(r *request) {
 	}
 }
 
-// fitting returns how many outcomes the next request can have. Caller holds mu.
+// fitting returns the number of outcomes that fit into the next request. Caller holds mu.
 func (p *partition) fitting() int {
 	n, size := 0, 0
 	for n < len(p.unreported) && n < maxOutcomes {

@@ -7,8 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// evaluateRetry evaluates the task's retry expression for a failed attempt, and stores the answer in
-// the outcome. For timeouts the expression was evaluated when the task was enqueued.
+// evaluateRetry evaluates the task's retry expression for a failed attempt, and stores the result in
+// the outcome. For a timeout the enqueue has evaluated the expression already.
 func (a *attempt) evaluateRetry(result []byte) {
 	c, o := &a.claim, &a.outcome
 	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout || o.Class == queue.ClassDeadline {

@@ -61,7 +61,7 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	}
 	received := time.Now()
 	w.mu.Lock()
-	handle, kinds := w.wrapped().of(claim.Kind), slices.Sorted(maps.Keys(w.registered))
+	handle, kinds := w.wrapped().find(claim.Kind), slices.Sorted(maps.Keys(w.registered))
 	w.mu.Unlock()
 	if handle == nil {
 		return nil, o.giveBack(claim, kinds)

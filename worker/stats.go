@@ -38,7 +38,7 @@ type counts struct {
 // Stats returns the counts of the worker. They are not a snapshot: they can change while Stats reads
 // them.
 func (w *Worker) Stats() Stats {
-	w.made()
+	w.mustBeMade()
 	c := &w.counts
 	return Stats{
 		Slots:   int64(w.config.Concurrency),

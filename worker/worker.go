@@ -56,7 +56,7 @@ func New(q *queue.Queue, config Config) *Worker {
 }
 
 // ID returns the worker's id in Redis. No two workers have the same id.
-func (w *Worker) ID() string { return w.made().id }
+func (w *Worker) ID() string { return w.mustBeMade().id }
 
 // Queue returns the namespace that the worker takes tasks from.
-func (w *Worker) Queue() *queue.Queue { return w.made().q }
+func (w *Worker) Queue() *queue.Queue { return w.mustBeMade().q }
