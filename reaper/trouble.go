@@ -7,8 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/logonce"
 )
 
-// trouble handles the errors of a partition: it logs them, and decides how long to wait before the next try. One goroutine
-// uses it.
+// trouble handles the errors of a partition: it logs them, and computes the pause before the next
+// try. Only one goroutine uses it.
 type trouble struct {
 	logger    *slog.Logger
 	partition int
@@ -23,14 +23,15 @@ func (t *trouble) report(err string) {
 	}
 }
 
-// backOff returns how long to wait after another failed try: 50 ms, doubled each time up to 1 s.
+// backOff returns the pause after another failed try: 50 ms, doubled each time up to 1 s.
 func (t *trouble) backOff() time.Duration {
 	t.pause = min(max(2*t.pause, 50*time.Millisecond), time.Second)
 	return t.pause
 }
 
-// over is called when a sweep has done everything. It logs the end of what was logged.
-func (t *trouble) over() {
+// end is called when a sweep has succeeded without errors. It logs the end of a trouble that was
+// logged.
+func (t *trouble) end() {
 	if log, lasted := t.lasting.Over(); log {
 		t.logger.Info("Expired tasks are timed out again", "partition", t.partition, "lasted_ms", lasted.Milliseconds())
 	}

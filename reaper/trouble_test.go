@@ -18,8 +18,8 @@ func TestTroubleThatLastsIsLoggedAFewTimes(t *testing.T) {
 			trouble.report("no Redis")
 			time.Sleep(time.Second) // sleeps: on the clock of the bubble, which takes no time
 		}
-		trouble.over()
-		trouble.over()
+		trouble.end()
+		trouble.end()
 		if n := strings.Count(log.String(), "level=ERROR"); n < 24 || n > 32 {
 			t.Errorf("a day of trouble is %d lines, want about 30", n)
 		}
@@ -37,7 +37,7 @@ func TestTroubleThatComesAndGoesIsLoggedOnceAMinute(t *testing.T) {
 		for range 600 {
 			trouble.report("no Redis")
 			time.Sleep(time.Second) // sleeps: on the clock of the bubble, which takes no time
-			trouble.over()
+			trouble.end()
 		}
 		errors, ends := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "level=INFO")
 		if errors != 10 || ends != errors {

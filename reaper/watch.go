@@ -10,25 +10,26 @@ import (
 )
 
 // patience bounds one sweep. A sweep that is given up has its whole effect or none, and the next
-// sweep does what is left. Only tests change it.
+// sweep does the rest. Only tests change it.
 var patience = time.Second
 
-// watch sweeps one partition until ctx ends, and then returns nil. If a sweep fails so that no later
-// one can succeed, watch returns its error.
+// watch sweeps one partition until ctx ends, and then returns nil. If no later sweep can succeed,
+// watch returns the error.
 func (r *Reaper) watch(ctx context.Context, partition int) error {
-	alarms := &alarms{of: r.of, partition: partition, rung: make(chan struct{}, 1)}
+	alarms := &alarms{ns: r.ns, partition: partition, rung: make(chan struct{}, 1)}
 	defer alarms.end()
 
 	trouble := &trouble{logger: r.config.Logger, partition: partition}
 	batch := r.config.Batch
-	var idle int    // sweeps in a row that failed to process anything of what is due
-	worked := false // a sweep has succeeded
+	var idle int       // consecutive sweeps that could process no due task
+	succeeded := false // a sweep has succeeded
 	for ctx.Err() == nil {
-		// An alarm from before the sweep needs no other sweep: this one finds what is due.
+		// An alarm from before the sweep needs no further sweep, because this sweep finds the due
+		// task.
 		alarms.silence()
 		swept, err := r.sweep(ctx, partition, batch)
 		if err != nil && ctx.Err() == nil {
-			if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) || !worked && refusal.Permanent(err) {
+			if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) || !succeeded && refusal.Permanent(err) {
 				return err
 			}
 			trouble.report(err.Error())
@@ -37,12 +38,12 @@ func (r *Reaper) watch(ctx context.Context, partition int) error {
 		if err != nil {
 			continue
 		}
-		worked, trouble.pause = true, 0
+		succeeded, trouble.pause = true, 0
 		for _, e := range swept.Errors {
 			trouble.report(e)
 		}
 		if len(swept.Errors) == 0 {
-			trouble.over()
+			trouble.end()
 		}
 		alarms.hear(swept.Turn)
 		r.config.Observe(partition, swept)
@@ -52,15 +53,16 @@ func (r *Reaper) watch(ctx context.Context, partition int) error {
 		case swept.Wait <= 0 && (len(swept.Errors) == 0 || progress(swept)):
 			idle, batch = 0, r.crowd
 		case swept.Wait <= 0:
-			// What is due cannot be processed. The reaper must not sweep without a pause.
+			// The due tasks cannot be processed. A pause is needed, because the reaper would
+			// otherwise sweep without end.
 			idle = min(idle+1, 7)
 			rest(ctx, time.Millisecond<<idle, nil)
 		case swept.Turn:
 			idle = 0
 			rest(ctx, min(swept.Wait, r.config.Fallback), alarms.rung)
 		default:
-			// Another reaper has the turn. Jitter keeps reapers that were started together
-			// from sweeping all at once.
+			// Another reaper has the turn. Jitter spreads the sweeps of reapers that were started
+			// together.
 			idle = 0
 			rest(ctx, swept.Wait-rand.N(swept.Wait/4+1), nil)
 		}
@@ -71,7 +73,7 @@ func (r *Reaper) watch(ctx context.Context, partition int) error {
 func (r *Reaper) sweep(ctx context.Context, partition, batch int) (Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return Sweep(ctx, r.of, partition, r.name, batch, r.config.Fallback)
+	return Sweep(ctx, r.ns, partition, r.name, batch, r.config.Fallback)
 }
 
 func progress(s Swept) bool {
@@ -89,21 +91,21 @@ func rest(ctx context.Context, d time.Duration, rung <-chan struct{}) {
 	}
 }
 
-// alarms receives the alarms of one partition. Only the reaper with the turn subscribes to them:
-// otherwise Redis would send each alarm to every reaper.
+// alarms receives the alarms of one partition. Only the reaper with the turn subscribes to them,
+// because Redis would otherwise send each alarm to every reaper.
 type alarms struct {
-	of        Namespace
+	ns        Namespace
 	partition int
-	rung      chan struct{} // holds one alarm: several alarms need one sweep
+	rung      chan struct{} // holds one alarm, because several alarms need only one sweep
 	stop      func()        // unsubscribes; nil while not subscribed
 }
 
-// hear subscribes if on, and otherwise unsubscribes. After it has subscribed, and after a broken
-// connection, rung receives once, since an alarm may have been lost.
+// hear subscribes if on, and otherwise unsubscribes. rung receives once after each subscription,
+// also after a broken connection, because an alarm may have been lost.
 func (a *alarms) hear(on bool) {
 	switch {
 	case on && a.stop == nil:
-		a.stop = Alarms(a.of, a.partition, func() {
+		a.stop = Alarms(a.ns, a.partition, func() {
 			select {
 			case a.rung <- struct{}{}:
 			default:
@@ -122,7 +124,7 @@ func (a *alarms) end() {
 	}
 }
 
-// silence discards an alarm that came before now.
+// silence discards an earlier alarm.
 func (a *alarms) silence() {
 	select {
 	case <-a.rung:
