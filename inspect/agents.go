@@ -19,21 +19,22 @@ type Agent struct {
 	ID          string
 	Kind, Queue string
 	Status      queue.Status
-	WaitEnds    time.Time // the next limit of its wait; zero: it does not wait, or without a limit
-	Found       int       // how many live children were seen
+	WaitEnds    time.Time // the next limit of its wait; zero: it does not wait, or its wait has no limit
+	Found       int       // number of live children that Agents saw
 }
 
-// AgentList is what Agents found.
+// AgentList is the result of Agents.
 type AgentList struct {
 	Agents  []Agent // sorted by id
-	Looked  int     // how many entries of clocks were read
-	Cut     bool    // a clock has more entries than were read
-	Waiting int64   // how many agents wait, listed or not
+	Looked  int     // number of entries of clocks that were read
+	Cut     bool    // whether a clock has more entries than were read
+	Waiting int64   // number of agents that wait, listed or not
 }
 
-// Agents lists live agents. There is no index of them, so it looks at the clocks, up to n entries of each in each
-// partition: an agent is found if its wait has a limit, or if a live child of it has a deadline, another limit or a
-// delay. Agents that wait without a limit for tasks without any are not found. Waiting counts them too.
+// Agents lists live agents. They have no index of their own, so it reads the clocks, up to n entries
+// of each in each partition. It finds an agent if its wait has a limit, or if a live child has a
+// deadline, another limit or a delay. It does not find an agent that waits without a limit for tasks
+// without any, but Waiting counts it too.
 func Agents(ctx context.Context, q *queue.Queue, n int) (AgentList, error) {
 	if err := q.Ready(ctx); err != nil {
 		return AgentList{}, refusal.Failed("agents", "", err)
@@ -41,18 +42,18 @@ func Agents(ctx context.Context, q *queue.Queue, n int) (AgentList, error) {
 	if n < 1 || n > 100_000 {
 		return AgentList{}, refusal.Failed("agents", "", refusal.Invalid("n", "%d must be 1 to 100000", n))
 	}
-	found := map[string]*Agent{}
+	agents := map[string]*Agent{}
 	var list AgentList
 	for p := range q.Partitions() {
-		if err := list.look(ctx, q, p, n, found); err != nil {
+		if err := list.look(ctx, q, p, n, agents); err != nil {
 			return AgentList{}, refusal.Failed("agents", "", err)
 		}
 	}
-	heads, err := readHeads(ctx, q, slices.Collect(maps.Keys(found)))
+	heads, err := readHeads(ctx, q, slices.Collect(maps.Keys(agents)))
 	if err != nil {
 		return AgentList{}, refusal.Failed("agents", "", err)
 	}
-	for id, a := range found {
+	for id, a := range agents {
 		h := heads[id]
 		if h.kind == "" || h.status.Ended() {
 			continue // its children have not ended yet
@@ -75,29 +76,29 @@ func Agents(ctx context.Context, q *queue.Queue, n int) (AgentList, error) {
 }
 
 // look reads the clocks of a partition.
-func (l *AgentList) look(ctx context.Context, q *queue.Queue, p, n int, found map[string]*Agent) error {
+func (l *AgentList) look(ctx context.Context, q *queue.Queue, p, n int, agents map[string]*Agent) error {
 	if err := q.Engine().CheckVersion(ctx, p); err != nil {
 		return err
 	}
 	clocks := []string{"waits", "deadlines", "limits", "delayed"}
-	read := make([]*redis.ZSliceCmd, len(clocks))
+	replies := make([]*redis.ZSliceCmd, len(clocks))
 	if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, clock := range clocks {
-			read[i] = pipe.ZRangeWithScores(ctx, q.Root(p)+":"+clock, 0, int64(n))
+			replies[i] = pipe.ZRangeWithScores(ctx, q.Root(p)+":"+clock, 0, int64(n))
 		}
 		return nil
 	}); err != nil {
 		return q.Engine().Unread(ctx, p, err)
 	}
 	agent := func(id string) *Agent {
-		if found[id] == nil {
-			found[id] = &Agent{ID: id}
+		if agents[id] == nil {
+			agents[id] = &Agent{ID: id}
 		}
-		return found[id]
+		return agents[id]
 	}
 	children := map[string]bool{}
 	for i, clock := range clocks {
-		rows := read[i].Val()
+		rows := replies[i].Val()
 		if len(rows) > n {
 			rows, l.Cut = rows[:n], true
 		}

@@ -13,15 +13,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Crew is a set of workers, asked what they serve.
+// Crew is a set of workers with the queues and kinds that they serve.
 type Crew struct {
-	workers []Worker // live ones that tell which queues they serve, without those that drain
-	leaving []Worker // the same, that drain
-	// Silent reports that some workers are not known, or do not tell which queues they serve. Then no queue is unserved for sure.
+	workers []Worker // live workers with known queues that are not draining
+	leaving []Worker // live workers with known queues that are draining
+	// Silent is set if the queues of a worker are unknown, or some workers could not be read. Then
+	// no queue is certainly unserved.
 	Silent bool
 }
 
-// CrewOf returns the workers that take tasks.
+// CrewOf sorts workers by whether they take tasks.
 func CrewOf(workers []Worker) Crew {
 	var c Crew
 	for _, w := range workers {
@@ -37,22 +38,23 @@ func CrewOf(workers []Worker) Crew {
 	return c
 }
 
-// Serves reports whether the worker tells that it serves a queue.
+// Serves reports whether a queue is among the queues that the worker reported.
 func (w Worker) Serves(name string) bool {
 	_, weighted := w.Queues[name]
 	return weighted || slices.Contains(w.Strict, name)
 }
 
-// Unserved reports that no worker takes tasks of a queue. nearest is the queue with the most similar name that is served, "" if
-// none is similar. leaving reports that workers serve it which are draining.
+// Unserved reports whether no worker takes tasks of a queue. nearest is the served queue with the
+// most similar name, "" if none is similar. leaving reports whether the workers that serve it are
+// draining.
 func (c Crew) Unserved(name string) (unserved bool, nearest string, leaving bool) {
 	if c.Silent {
 		return false, "", false
 	}
 	served := map[string]bool{}
 	for _, w := range c.workers {
-		for _, other := range slices.Concat(w.Strict, slices.Collect(maps.Keys(w.Queues))) {
-			served[other] = true
+		for _, queue := range slices.Concat(w.Strict, slices.Collect(maps.Keys(w.Queues))) {
+			served[queue] = true
 		}
 	}
 	if served[name] {
@@ -62,8 +64,8 @@ func (c Crew) Unserved(name string) (unserved bool, nearest string, leaving bool
 	return true, names.Nearest(name, slices.Sorted(maps.Keys(served))), leaving
 }
 
-// Unhandled reports that no worker that takes tasks of a queue handles a kind. nearest is the kind with the most similar name that one
-// of them handles, "" if none is similar.
+// Unhandled reports whether no worker that takes tasks of a queue handles a kind. nearest is the
+// handled kind with the most similar name, "" if none is similar.
 func (c Crew) Unhandled(name, kind string) (unhandled bool, nearest string) {
 	if c.Silent {
 		return false, ""
@@ -74,10 +76,10 @@ func (c Crew) Unhandled(name, kind string) (unhandled bool, nearest string) {
 			continue
 		}
 		if w.Kinds == nil {
-			return false, "" // it does not tell
+			return false, "" // the kinds of this worker are unknown
 		}
-		for _, other := range w.Kinds {
-			handled[other] = true
+		for _, k := range w.Kinds {
+			handled[k] = true
 		}
 	}
 	return !handled[kind], names.Nearest(kind, slices.Sorted(maps.Keys(handled)))
@@ -86,7 +88,8 @@ func (c Crew) Unhandled(name, kind string) (unhandled bool, nearest string) {
 // crewSize is the number of workers that readCrew reads. Redis needs a few µs for each.
 const crewSize = 1000
 
-// readCrew reads the workers of a partition whose lease has not ended, in one call. It tells nothing if the user may not read them.
+// readCrew reads the live workers of a partition in one call. If the user may not read them, the
+// Crew is Silent.
 func readCrew(ctx context.Context, q *queue.Queue, partition int, now time.Time) (Crew, error) {
 	reply, err := q.Engine().Call(ctx, partition, "read_workers", "0", crewSize)
 	answers, err := engine.List(reply, err, 2)
@@ -108,16 +111,17 @@ func readCrew(ctx context.Context, q *queue.Queue, partition int, now time.Time)
 		}
 	}
 	crew := CrewOf(live)
-	crew.Silent = crew.Silent || engine.Text(answers[1]) != "0" // there are more
+	crew.Silent = crew.Silent || engine.Text(answers[1]) != "0" // there are more workers than were read
 	return crew, nil
 }
 
-// wantsWorker reports whether the task cannot go on without a worker that takes it.
+// wantsWorker reports whether the task needs a worker to continue.
 func (o *observed) wantsWorker() bool {
 	return o.record["status"] == string(queue.Pending) && o.record["role"] == "" && ms(o.facts, "workers") > 0 && !o.unfit()
 }
 
-// explainCrew warns if no live worker takes tasks of the queue, or none of those handles the kind.
+// explainCrew warns if no live worker takes tasks of the queue, or if none of its workers handles
+// the kind.
 func (o *observed) explainCrew(e *Explanation) {
 	if unserved, nearest, leaving := o.crew.Unserved(e.Queue); unserved {
 		text := "no live worker serves queue " + e.Queue

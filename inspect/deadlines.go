@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// spans are the spans that Deadlines chooses from.
+// spans are the spans among which Deadlines chooses by default.
 var spans = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
 	7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour}
 
@@ -25,9 +25,9 @@ const maxBuckets = 1000
 // DueCounts counts the deadlines of live tasks by time.
 type DueCounts struct {
 	Now     time.Time     // clock of Redis
-	Within  time.Duration // the span from Now on that the buckets divide
+	Within  time.Duration // the span from Now on, which the buckets divide
 	Buckets []int64       // number of deadlines in each part of the span, in order
-	Overdue int64         // deadlines up to Now: their end is not written yet
+	Overdue int64         // deadlines up to Now, of tasks whose end is not written yet
 	Later   int64         // deadlines after the span
 }
 
@@ -42,14 +42,16 @@ func (d DueCounts) Sum() (n int64) {
 // From returns the start of a bucket. From(len(Buckets)) is the end of the span.
 func (d DueCounts) From(bucket int) time.Time {
 	n, i := time.Duration(len(d.Buckets)), time.Duration(bucket)
-	return d.Now.Add(d.Within/n*i + d.Within%n*i/n) // d.Within*i can be more than the largest duration
+	return d.Now.Add(d.Within/n*i + d.Within%n*i/n) // not d.Within*i/n, because the product can overflow
 }
 
-// Deadlines counts the deadlines of live tasks in equal parts of a span from now on. If within is 0, it takes the
-// nearest span that has more than half of the deadlines to come, 10 s to a year.
+// Deadlines counts the deadlines of live tasks in equal parts of a span from now on. If within is 0,
+// it chooses the shortest span, of 10 s to a year, that contains more than half of the future
+// deadlines.
 //
-// It reads one count for each bucket and partition, whatever the number of tasks. It is not a snapshot.
-// It returns [refusal.ErrInvalid] if within is negative or more than 100 years, or buckets is not 1 to 1,000.
+// It reads one count for each bucket and partition, whatever the number of tasks. It is not a
+// snapshot. If within is negative or more than 100 years, or buckets is not 1 to 1,000, it returns
+// [refusal.ErrInvalid].
 func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, buckets int) (DueCounts, error) {
 	if err := q.Ready(ctx); err != nil {
 		return DueCounts{}, refusal.Failed("deadlines", "", err)
@@ -86,7 +88,7 @@ func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, bucket
 	return d, nil
 }
 
-// Clock returns the time of the Redis that has the first partition, in whole milliseconds.
+// Clock returns the time of the Redis server with partition 0, in whole milliseconds.
 func Clock(ctx context.Context, q *queue.Queue) (time.Time, error) {
 	if err := q.Ready(ctx); err != nil {
 		return time.Time{}, refusal.Failed("clock", "", err)
@@ -104,7 +106,7 @@ func Clock(ctx context.Context, q *queue.Queue) (time.Time, error) {
 
 func score(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 
-// nearestSpan returns the shortest span that has more than half of the deadlines to come.
+// nearestSpan returns the shortest span that contains more than half of the future deadlines.
 func nearestSpan(ctx context.Context, q *queue.Queue, now time.Time) (time.Duration, error) {
 	ranges := [][2]string{{"(" + score(now), "+inf"}}
 	for _, span := range spans {
@@ -122,13 +124,13 @@ func nearestSpan(ctx context.Context, q *queue.Queue, now time.Time) (time.Durat
 	if counts[0] > 0 {
 		return spans[len(spans)-1], nil
 	}
-	return spans[1], nil // there is nothing to show
+	return spans[1], nil // there are no deadlines to show
 }
 
 // countDue counts the deadlines in ranges of scores, over all partitions.
 func countDue(ctx context.Context, q *queue.Queue, ranges [][2]string) ([]int64, error) {
 	sum := make([]int64, len(ranges))
-	for p := range q.Partitions() { // not together: there can be a thousand ranges
+	for p := range q.Partitions() { // one after the other, because there can be a thousand ranges
 		counts := make([]*redis.IntCmd, len(ranges))
 		if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, r := range ranges {
@@ -153,8 +155,9 @@ type Due struct {
 	Deadline    time.Time
 }
 
-// DueTasks returns live tasks whose deadline is after one instant and no later than another, the earliest first. The
-// zero from is the beginning of time. There are no more than n, 1 to 100,000; more says that others were left out.
+// DueTasks returns live tasks whose deadline is after from and not after to, the earliest first. A
+// zero from means no lower bound. It returns at most n tasks, 1 to 100,000; more reports whether
+// others were left out.
 //
 // It reads the records of these tasks, without payloads. A task that ends meanwhile can be missing.
 func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (list []Due, more bool, err error) {
@@ -164,18 +167,18 @@ func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (l
 	if n < 1 || n > 100_000 {
 		return nil, false, refusal.Failed("due tasks", "", refusal.Invalid("n", "%d must be 1 to 100000", n))
 	}
-	after := "-inf"
+	lowest := "-inf"
 	if !from.IsZero() {
-		after = "(" + score(from)
+		lowest = "(" + score(from)
 	}
 	if err := q.Engine().CheckVersions(ctx); err != nil {
 		return nil, false, refusal.Failed("due tasks", "", err)
 	}
-	found := make([]*redis.ZSliceCmd, q.Partitions())
+	replies := make([]*redis.ZSliceCmd, q.Partitions())
 	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) {
-		found[p] = pipe.ZRangeByScoreWithScores(ctx, q.Root(p)+":deadlines", &redis.ZRangeBy{Min: after, Max: score(to), Count: int64(n) + 1})
+		replies[p] = pipe.ZRangeByScoreWithScores(ctx, q.Root(p)+":deadlines", &redis.ZRangeBy{Min: lowest, Max: score(to), Count: int64(n) + 1})
 	})
-	for p, reply := range found {
+	for p, reply := range replies {
 		rows, err := reply.Result()
 		if err != nil {
 			return nil, false, refusal.Failed("due tasks", "", q.Engine().Unread(ctx, p, err))
@@ -205,21 +208,21 @@ func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (l
 	return list, more, nil
 }
 
-// head is what the first lines of a record say.
+// head holds the fields in the first lines of a record.
 type head struct {
 	kind, queue string
 	status      queue.Status
 }
 
-// A record has its headers in it, up to [queue.Config].MaxBytes of them. So a command reads few records, and a round trip
-// has several commands.
+// A record includes its headers, up to [queue.Config].MaxBytes of them. So a command reads few
+// records, and a round trip contains several commands.
 const (
 	headsInCommand = 20
 	headsInTrip    = 240
 )
 
-// readHeads reads the first lines of records. docs/reference/keys.md promises their form. A task without a record has
-// the zero head.
+// readHeads reads the first lines of records, whose form docs/reference/keys.md promises. A task
+// without a record has the zero head.
 func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]head, error) {
 	byPartition := map[int][]string{}
 	for _, id := range ids {
@@ -229,10 +232,10 @@ func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]he
 	}
 	heads := map[string]head{}
 	for p, list := range byPartition {
-		for some := range slices.Chunk(list, headsInTrip) {
+		for ids2 := range slices.Chunk(list, headsInTrip) {
 			var reads []*redis.SliceCmd
 			if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
-				for few := range slices.Chunk(some, headsInCommand) {
+				for few := range slices.Chunk(ids2, headsInCommand) {
 					var keys []string
 					for _, id := range few {
 						keys = append(keys, q.Root(p)+":spec:"+id, q.Root(p)+":state:"+id)
@@ -244,13 +247,13 @@ func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]he
 				return nil, q.Engine().Unread(ctx, p, err)
 			}
 			var texts []any
-			for _, read := range reads {
-				texts = append(texts, read.Val()...)
+			for _, reply := range reads {
+				texts = append(texts, reply.Val()...)
 			}
-			if len(texts) != 2*len(some) {
+			if len(texts) != 2*len(ids2) {
 				return nil, q.Engine().Unread(ctx, p, errors.New("unexpected reply of MGET"))
 			}
-			for i, id := range some {
+			for i, id := range ids2 {
 				heads[id] = headOf(engine.Text(texts[2*i]), engine.Text(texts[2*i+1]))
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// boundText returns a sentence with Bound, and with EndsBy if that differs.
+// boundText returns a sentence about Bound, and about EndsBy if it differs.
 func (e *Explanation) boundText() string {
 	switch e.Bound.Kind {
 	case BoundFinal:
@@ -33,7 +33,7 @@ func (e *Explanation) boundText() string {
 			}
 		}
 	}
-	over := "This ends"
+	subject := "This ends"
 	switch e.Bound.Kind {
 	case BoundStart:
 		return "It gets in line at " + clockText(e.Bound.At) + e.leftText() + e.endsText()
@@ -43,9 +43,9 @@ func (e *Explanation) boundText() string {
 		}
 	}
 	if e.Why == WhyWaiting {
-		over = "The wait ends"
+		subject = "The wait ends"
 	}
-	return fmt.Sprintf("%s no later than %s (%s)%s%s", over, clockText(e.Bound.At), e.Bound.reason(e.ID), e.leftText(), e.endsText())
+	return fmt.Sprintf("%s no later than %s (%s)%s%s", subject, clockText(e.Bound.At), e.Bound.reason(e.ID), e.leftText(), e.endsText())
 }
 
 func (e *Explanation) leftText() string {
@@ -55,7 +55,8 @@ func (e *Explanation) leftText() string {
 	return ", " + e.Bound.Left.String() + " from now"
 }
 
-// endsText returns the end of the sentence, with EndsBy if that differs from Bound.
+// endsText returns the rest of the sentence: about EndsBy if it differs from Bound, otherwise a full
+// stop.
 func (e *Explanation) endsText() string {
 	switch {
 	case e.EndsBy == e.Bound || e.Why == WhyBroken:
@@ -68,7 +69,7 @@ func (e *Explanation) endsText() string {
 	return fmt.Sprintf("; the task itself ends no later than %s (%s).", clockText(e.EndsBy.At), e.EndsBy.reason(e.ID))
 }
 
-// reason describes the instant of a bound in the explanation of the task asked.
+// reason describes the instant of a bound for the explanation of the task asked.
 func (b Bound) reason(asked string) string {
 	whose := "its "
 	if b.Task != asked {
@@ -111,8 +112,8 @@ func (e *Explanation) warn(word WarningWord, text string, about ...string) {
 	e.Warnings = append(e.Warnings, w)
 }
 
-// warnNoBound warns that there is no bound, and says what to do about it. unbounded holds the members
-// of the wait that have no bound.
+// warnNoBound warns that there is no bound, with advice. unbounded holds the members of the wait
+// that have no bound.
 func (e *Explanation) warnNoBound(unbounded []string) {
 	advice := "give such tasks a Timeout"
 	switch {
@@ -125,18 +126,18 @@ func (e *Explanation) warnNoBound(unbounded []string) {
 		e.warn(WarnNoBound, "no bound: this can run as long as its worker lives; give such tasks a Timeout or an AttemptTimeout")
 		return
 	case e.Wait != nil && (e.Wait.LimitAfter > 0 || e.Wait.Mode == queue.WaitCollect) && len(unbounded) > 0:
-		advice = "nothing bounds " + some(unbounded) + "; give one of them or the agent a time limit"
+		advice = "nothing bounds " + firstThree(unbounded) + "; give one of them or the agent a time limit"
 	case len(unbounded) > 0:
-		advice = "nothing bounds " + some(unbounded) + "; give them, the wait or the agent a time limit"
+		advice = "nothing bounds " + firstThree(unbounded) + "; give them, the wait or the agent a time limit"
 	}
 	e.warn(WarnNoBound, "no bound: this can wait without limit; "+advice, unbounded...)
 }
 
-// some lists the first three ids and the number of further ones.
-func some(ids []string) string {
-	const most = 3
-	if len(ids) <= most {
+// firstThree lists the first three ids, and the number of the rest.
+func firstThree(ids []string) string {
+	const n = 3
+	if len(ids) <= n {
 		return strings.Join(ids, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:n], ", "), len(ids)-n)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 )
 
-// lag returns how late recent timeouts were written. It returns nil if there were none, or if no
-// later change of the task depends on a clock.
+// lag returns the delays with which recent timeouts were written. It returns nil if there were none,
+// or if no later change of the task depends on a clock.
 func (o *observed) lag(bound BoundKind) *ExplainedLag {
 	switch bound {
 	case BoundNone, BoundFinal, BoundDecided:
@@ -26,6 +26,6 @@ func (o *observed) lag(bound BoundKind) *ExplainedLag {
 		return nil
 	}
 	slices.Sort(lags)
-	of := func(n int64) duration.Duration { return duration.Duration(time.Duration(n) * time.Millisecond) }
-	return &ExplainedLag{P99: of(lags[(len(lags)*99+99)/100-1]), Max: of(lags[len(lags)-1]), Of: len(lags)}
+	toDuration := func(n int64) duration.Duration { return duration.Duration(time.Duration(n) * time.Millisecond) }
+	return &ExplainedLag{P99: toDuration(lags[(len(lags)*99+99)/100-1]), Max: toDuration(lags[len(lags)-1]), Of: len(lags)}
 }

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// explainLine adds the position of the task in its line, and what holds the line up.
+// explainLine adds the position of the task in its line, and the reason why the queue hands out no
+// tasks, if any.
 func (o *observed) explainLine(e *Explanation) {
 	l := &ExplainedLine{
 		Ahead: -1, Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"),
@@ -32,20 +33,20 @@ func (o *observed) explainLine(e *Explanation) {
 	}
 }
 
-// freeAt returns when the rate of a queue allows the next task, 0 if it allows one now. It computes
-// this as lua/queue/queue.lua does.
+// freeAt returns the instant at which the rate of a queue allows the next task, 0 if it allows one
+// now. The computation is the one of lua/queue/queue.lua.
 func (o *observed) freeAt() int64 {
 	rate, per, burst := ms(o.queue, "rate"), ms(o.queue, "per_ms"), ms(o.queue, "burst")
 	if rate == 0 || per == 0 || burst == 0 {
 		return 0
 	}
 	now, every := float64(o.now), float64(per)/float64(rate)
-	whole := float64(burst) * every
+	capacity := float64(burst) * every
 	full, _ := strconv.ParseFloat(o.queue["full_at"], 64)
-	full = min(max(full, now), now+whole)
+	full = min(max(full, now), now+capacity)
 	near := min(0.01, every/100)
-	if math.Floor((whole-(full-now)+near)/every) >= 1 {
+	if math.Floor((capacity-(full-now)+near)/every) >= 1 {
 		return 0
 	}
-	return int64(math.Ceil(full - whole + every - near))
+	return int64(math.Ceil(full - capacity + every - near))
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// lost has a warning for each index that may lack a task (lua/explain/facts.lua has the names).
-var lost = []struct{ index, text string }{
+// lostWarnings holds a warning for each index that may lack a task (lua/explain/facts.lua has the
+// names).
+var lostWarnings = []struct{ index, text string }{
 	{"deadlines", "it is not on the clock of deadlines, so its deadline is enforced only when a call touches it: see Audit, or cancel it"},
 	{"limits", "it is not on the clock of limits, so the limit of its line or attempt, its warning and its grace are enforced only when a call touches it: see Audit, or cancel it"},
 	{"delayed", "it is not on the clock of delayed tasks, so nothing starts or completes it at its time: see Audit, or cancel it"},
@@ -16,7 +17,7 @@ var lost = []struct{ index, text string }{
 	{"waits", "its wait is not on the clock of waits, so its limit and its patience are not enforced, and losers are not ended: see Audit, or cancel it"},
 }
 
-// lacks reports whether an index lacks the task.
+// lacks reports whether the task is missing from an index.
 func (o *observed) lacks(index string) bool {
 	return slices.Contains(strings.Fields(o.facts["lacks"]), index)
 }
@@ -24,8 +25,8 @@ func (o *observed) lacks(index string) bool {
 // explainLost warns if the task or a member is missing from an index. Then its bounds are enforced only when a
 // call touches it.
 func (o *observed) explainLost(e *Explanation) {
-	for _, l := range lost {
-		decided := e.Bound.Kind == BoundDecided && e.Why != WhyWaking // an agent that is out of time is not woken
+	for _, l := range lostWarnings {
+		decided := e.Bound.Kind == BoundDecided && e.Why != WhyWaking // without its wait on the clock, an agent that is out of time is not woken
 		if o.lacks(l.index) && !(l.index == "waits" && decided) {
 			e.warn(WarnLost, l.text, o.id)
 		}

@@ -12,16 +12,15 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// observed is the reply of explain.lua about a task. Instants are in ms, as they are
-// stored, or 0.
+// observed is the reply of explain.lua about a task. Instants are in ms, as they are stored, or 0.
 type observed struct {
 	id                               string
 	now                              int64
 	record, over, facts, queue, wait map[string]string
 	members                          []member // members that have not ended
-	gone                             int      // number of members that ended while the others were read
+	gone                             int      // number of members that ended while further pages were read
 	goneBy                           int64    // instant of the last read
-	crew                             Crew     // workers of the partition, if the task waits for one
+	crew                             Crew     // workers of the partition, if the task waits for a worker
 }
 
 // member is a member of a wait that has not ended.
@@ -33,31 +32,32 @@ type member struct {
 // membersAtOnce is the number of members in a page. Redis needs some 10 µs for each.
 const membersAtOnce = 200
 
-// changing is how often to begin again if the wait changes while its members are read.
-const changing = 5
+// maxRestarts is the number of tries if the wait changes while its members are read.
+const maxRestarts = 5
 
 var errChanging = errors.New("the agent begins new waits faster than they can be read: call Explain again")
 
 // observe reads a task and, page by page, the members of its wait.
 func observe(ctx context.Context, q *queue.Queue, partition int, id string) (*observed, error) {
-	for range changing {
+	for range maxRestarts {
 		seen, err := observePage(ctx, q, partition, id, "")
 		if err != nil {
 			return nil, err
 		}
-		whole, err := observeRest(ctx, q, partition, seen)
+		consistent, err := observeRest(ctx, q, partition, seen)
 		if seen.collects() {
 			seen.members = slices.DeleteFunc(seen.members, func(m member) bool { return queue.Status(m.fields["status"]).Ended() })
 		}
-		if whole || err != nil {
+		if consistent || err != nil {
 			return seen, err
 		}
 	}
 	return nil, errChanging
 }
 
-// observeRest reads the members that are not in the first page. It returns false if the wait ended, or its
-// limit began, before the last page was read. A limit begins only once.
+// observeRest reads the members that are not in the first page. It returns false if the wait ended,
+// or its limit began, before the last page was read, because the pages would then disagree. A limit
+// begins only once.
 func observeRest(ctx context.Context, q *queue.Queue, partition int, seen *observed) (bool, error) {
 	for page := seen; len(page.members) == membersAtOnce; {
 		next, err := observePage(ctx, q, partition, seen.id, page.members[membersAtOnce-1].place)
@@ -79,7 +79,8 @@ func observeRest(ctx context.Context, q *queue.Queue, partition int, seen *obser
 	return true, nil
 }
 
-// collects reports whether the agent waits for the next end of any child. Then members has all its children.
+// collects reports whether the agent waits for the next end of any child. Then members holds all its
+// children.
 func (o *observed) collects() bool { return o.wait["mode"] == string(queue.WaitCollect) }
 
 func observePage(ctx context.Context, q *queue.Queue, partition int, id, from string) (*observed, error) {
@@ -119,8 +120,8 @@ func readPairs(answer any) (map[string]string, error) {
 	return pairs, nil
 }
 
-// ms returns a field that is an instant or a number. It returns 0 if the field is missing or not a number, so
-// that a broken record can be explained too.
+// ms returns a field that is an instant or a number. It returns 0 if the field is missing or not a
+// number, because a broken record must be explained too.
 func ms(fields map[string]string, name string) int64 {
 	n, err := strconv.ParseInt(fields[name], 10, 64)
 	if err != nil || n < 0 || n > jsonline.MaxExact {
@@ -129,7 +130,8 @@ func ms(fields map[string]string, name string) int64 {
 	return n
 }
 
-// utc returns an instant in UTC, so that its text is the same on every machine. It returns the zero time for 0.
+// utc returns an instant in UTC, so that its text is the same on every machine. It returns the zero
+// time for 0.
 func utc(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

@@ -15,17 +15,17 @@ import (
 // String returns the explanation as a few sentences in one line. Text that users wrote is quoted.
 func (e *Explanation) String() string {
 	words := []string{e.subject() + e.where() + "."}
-	if said := e.detail(); said != "" {
-		words = append(words, said)
+	if sentence := e.detail(); sentence != "" {
+		words = append(words, sentence)
 	}
-	if said := e.boundText(); said != "" {
-		words = append(words, said)
+	if sentence := e.boundText(); sentence != "" {
+		words = append(words, sentence)
 	}
 	if e.Lag != nil {
 		words = append(words, fmt.Sprintf("Recent timeouts in this partition were noticed within %v (p99 of %d).", max(e.Lag.P99, duration.Duration(time.Millisecond)), e.Lag.Of))
 	}
 	for _, w := range e.Warnings {
-		if w.Word != WarnNoBound { // boundText has it
+		if w.Word != WarnNoBound { // boundText includes this one
 			words = append(words, "Warning: "+w.Text+".")
 		}
 	}
@@ -136,8 +136,8 @@ func (e *Explanation) detail() string {
 	case WhyWaiting, WhyWaking:
 		if w := e.Wait; w != nil && w.Mode != queue.WaitCollect {
 			s := fmt.Sprintf("%d done, %d failed, ", w.OK, w.Bad)
-			if other := w.Settled - w.OK - w.Bad; other > 0 {
-				s += fmt.Sprintf("%d ended otherwise, ", other)
+			if neither := w.Settled - w.OK - w.Bad; neither > 0 {
+				s += fmt.Sprintf("%d ended otherwise, ", neither)
 			}
 			return s + fmt.Sprintf("%d left.", w.Left)
 		}
@@ -162,7 +162,8 @@ func (e *Explanation) detail() string {
 	return ""
 }
 
-// givenBackText returns a sentence about how often workers gave the task back, "" if they did once or never.
+// givenBackText returns a sentence with the number of times that workers gave the task back, "" if
+// it is 0 or 1.
 func (e *Explanation) givenBackText() string {
 	if e.GivenBack < 2 {
 		return ""
@@ -170,33 +171,34 @@ func (e *Explanation) givenBackText() string {
 	return fmt.Sprintf(" It was given back %d times.", e.GivenBack)
 }
 
-// leaseText returns a sentence about the expiry of the lease, "" if the bound of the task comes first.
-func (e *Explanation) leaseText(then string) string {
-	ends := e.Run.LeaseEnds
-	if ends.Before(e.Now) || e.Bound.Kind != BoundNone && !ends.Before(e.Bound.At) {
+// leaseText returns a sentence about the expiry of the lease, "" if the bound of the task comes
+// first. effect is what the expiry does, such as "given back".
+func (e *Explanation) leaseText(effect string) string {
+	expiry := e.Run.LeaseEnds
+	if expiry.Before(e.Now) || e.Bound.Kind != BoundNone && !expiry.Before(e.Bound.At) {
 		return ""
 	}
-	return "If that worker is gone, the task is " + then + " at " + clockText(ends) + "."
+	return "If that worker is gone, the task is " + effect + " at " + clockText(expiry) + "."
 }
 
-// endText returns how a task has ended, in brackets.
+// endText describes the end of a task, in brackets.
 func (e *Explanation) endText() string {
-	var said []string
+	var parts []string
 	if e.End.Reason != "" {
-		said = append(said, string(e.End.Reason))
+		parts = append(parts, string(e.End.Reason))
 	}
 	if e.End.TimeoutType != "" {
-		said = append(said, string(e.End.TimeoutType))
+		parts = append(parts, string(e.End.TimeoutType))
 	}
 	if e.End.Lag > 0 {
-		said = append(said, "noticed "+e.End.Lag.String()+" later")
+		parts = append(parts, "noticed "+e.End.Lag.String()+" later")
 	}
 	if e.End.By != "" {
-		said = append(said, "with its owner "+e.End.By)
+		parts = append(parts, "with its owner "+e.End.By)
 	}
 	s := ""
-	if len(said) > 0 {
-		s = " (" + strings.Join(said, ", ") + ")"
+	if len(parts) > 0 {
+		s = " (" + strings.Join(parts, ", ") + ")"
 	}
 	if e.End.Error != "" {
 		s += quoted(e.End.Error)
@@ -211,7 +213,8 @@ func tasks(n int) string {
 	return strconv.Itoa(n) + " tasks"
 }
 
-// nextOf returns what an agent that collects waits for, with so many children that have not ended.
+// nextOf describes the wait of an agent that collects the ends of its children. open is the number
+// of live children.
 func nextOf(open int) string {
 	switch open {
 	case 0:
@@ -226,7 +229,7 @@ func clockText(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:0
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// quoted returns a colon and the quoted text, "" for an empty text.
+// quoted returns a colon and the text in quotes, "" for an empty text.
 func quoted(s string) string {
 	if s == "" {
 		return ""
@@ -234,7 +237,7 @@ func quoted(s string) string {
 	return ": " + strconv.Quote(refusal.Clip(s))
 }
 
-// quoteOdd returns a name as it is, and any other text quoted.
+// quoteOdd returns a valid name unchanged, and any other text in quotes.
 func quoteOdd(s string) string {
 	if names.Valid(s, "._-:/") {
 		return s

@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// explainWaiting describes the wait of an agent, and computes by when it is decided.
+// explainWaiting describes the wait of an agent, and computes the instant by which it is decided.
 func (o *observed) explainWaiting(e *Explanation) {
 	e.Why, e.Bound, e.Since = WhyWaiting, o.limited(BoundAttempt), utc(ms(o.wait, "since"))
 	if o.wait["state"] == "" {
@@ -31,11 +31,11 @@ func (o *observed) explainWaiting(e *Explanation) {
 	if need := int(ms(o.wait, "need_ok")); need > 0 {
 		w.Need = need
 	}
-	all := o.patients()
-	over := o.limitBound(all)
+	patients := o.patients()
+	limitBound := o.limitBound(patients)
 	if span := ms(o.wait, "limit_ms"); span > 0 && w.Limit.IsZero() {
 		w.LimitAfter = lasting(span)
-		if over.Kind == BoundNone {
+		if limitBound.Kind == BoundNone {
 			e.warn(WarnNotBegun, "the limit of the wait, "+w.LimitAfter.String()+", begins when the first member ends, and no member has a bound")
 		}
 	}
@@ -50,14 +50,14 @@ func (o *observed) explainWaiting(e *Explanation) {
 	default:
 		// If instants are equal, the agent's own end decides. Otherwise a member that ends exactly
 		// at the limit still counts.
-		e.Bound = sooner(sooner(e.Bound, o.membersBound(all)), over)
+		e.Bound = sooner(sooner(e.Bound, o.membersBound(patients)), limitBound)
 	}
 	if broken := o.brokenMembers(); len(broken) > 0 {
 		e.warn(WarnBroken, "the records of members are missing or cannot be worked with, so they may never count as ended: cancel the agent, or repair them", broken...)
 	}
 }
 
-// patient is a member with its bound, and what its end can count as.
+// patient is a member with its bound, and the votes that its end can count as.
 type patient struct {
 	bound            Bound
 	ok, bad, neither bool
@@ -66,17 +66,17 @@ type patient struct {
 // patients returns the members that have not ended, in the order of their bounds. Members without a
 // bound come last.
 func (o *observed) patients() []patient {
-	var all []patient
+	var list []patient
 	for i := range o.members {
 		m := &o.members[i]
 		p := patient{bound: o.memberBound(m)}
 		p.ok, p.bad, p.neither = strings.Contains(m.mask, "o"), strings.Contains(m.mask, "b"), strings.Contains(m.mask, "n")
-		all = append(all, p)
+		list = append(list, p)
 	}
 	for range o.gone {
-		all = append(all, patient{bound: o.bound(BoundDecided, o.goneBy, o.id), neither: true})
+		list = append(list, patient{bound: o.bound(BoundDecided, o.goneBy, o.id), neither: true})
 	}
-	slices.SortStableFunc(all, func(a, b patient) int {
+	slices.SortStableFunc(list, func(a, b patient) int {
 		switch {
 		case a.bound.Kind == BoundNone && b.bound.Kind == BoundNone:
 			return 0
@@ -87,41 +87,42 @@ func (o *observed) patients() []patient {
 		}
 		return a.bound.At.Compare(b.bound.At)
 	})
-	return all
+	return list
 }
 
-// limitBound returns the latest instant at which the wait is out of time. A limit that begins with the
-// first end begins no later than at the earliest bound of a member: the first end cannot come later.
-func (o *observed) limitBound(all []patient) Bound {
+// limitBound returns the latest instant at which the wait reaches its limit. A limit that starts
+// with the first end starts no later than at the earliest bound of a member, because the first end
+// cannot come later.
+func (o *observed) limitBound(patients []patient) Bound {
 	if limit := ms(o.wait, "wait_deadline_at"); limit > 0 {
 		return o.bound(BoundWait, limit, o.id)
 	}
 	span := ms(o.wait, "limit_ms")
-	if span == 0 || len(all) == 0 || all[0].bound.Kind == BoundNone {
+	if span == 0 || len(patients) == 0 || patients[0].bound.Kind == BoundNone {
 		return Bound{Kind: BoundNone}
 	}
-	first := all[0].bound
+	first := patients[0].bound
 	return o.bound(BoundWait, first.At.UnixMilli()+span, first.Task)
 }
 
-// membersBound returns the instant by which the members decide the wait, however and whenever each of
-// them ends. The latest decision results if every member ends at its bound, with the outcome that
-// decides least.
-func (o *observed) membersBound(all []patient) Bound {
+// membersBound returns the instant by which the members decide the wait, however and whenever each
+// of them ends. It is the instant of the decision if every member ends at its bound, with the
+// outcome that contributes least to a decision.
+func (o *observed) membersBound(patients []patient) Bound {
 	c := o.counters()
-	for _, p := range all {
+	for _, p := range patients {
 		if p.bound.Kind == BoundNone {
 			break
 		}
-		if c.ends(p); c.decided() {
+		if c.count(p); c.decided() {
 			return p.bound
 		}
 	}
 	return Bound{Kind: BoundNone}
 }
 
-// counters says how many ok ends, bad ends, and ends of any kind are missing until the wait is decided.
-// either is the number of counted ends that can be ok or bad.
+// counters holds the numbers of ok ends, bad ends, and ends of any kind that are missing until the
+// wait is decided. either is the number of counted ends that can be ok or bad.
 type counters struct{ ok, bad, all, either int }
 
 func (o *observed) counters() counters {
@@ -135,8 +136,8 @@ func (o *observed) counters() counters {
 	return c
 }
 
-// ends counts the end of a member, with the outcome that decides least.
-func (c *counters) ends(p patient) {
+// count counts the end of a member, with the outcome that contributes least to a decision.
+func (c *counters) count(p patient) {
 	c.all--
 	switch {
 	case p.neither:
@@ -149,14 +150,15 @@ func (c *counters) ends(p patient) {
 	}
 }
 
-// decided reports whether the wait is decided however the ends in either are split into ok and bad.
+// decided reports whether the wait is decided, however the ends in either are divided into ok and
+// bad.
 func (c *counters) decided() bool {
 	return c.all <= 0 || c.ok <= 0 || c.bad <= 0 || c.either > c.ok-1+c.bad-1
 }
 
-// memberBound returns the latest instant at which a member ends, or at which the patience of the wait
-// with it is over. A running member that is cancelled then has its grace, which begins with the sweep in
-// the next ms.
+// memberBound returns the latest instant at which a member ends, or at which the wait's patience
+// with it is over. A running member that is cancelled then has its grace, which begins with the
+// sweep in the next ms.
 func (o *observed) memberBound(m *member) Bound {
 	f := m.fields
 	if m.unfit() {
@@ -166,10 +168,10 @@ func (o *observed) memberBound(m *member) Bound {
 		return o.bound(BoundDecided, at, m.id)
 	}
 	b := Bound{Kind: BoundNone}
-	if until, own := ms(f, "until"), ms(f, "deadline_at"); until > 0 {
+	if until, deadline := ms(f, "until"), ms(f, "deadline_at"); until > 0 {
 		b = o.bound(BoundOwner, until, m.id)
-	} else if own > 0 {
-		b = o.bound(BoundDeadline, own, m.id)
+	} else if deadline > 0 {
+		b = o.bound(BoundDeadline, deadline, m.id)
 	}
 	if at := ms(f, "available_at"); at > 0 && f["role"] == "timer" {
 		b = sooner(b, o.bound(BoundTimer, at, m.id))
@@ -186,8 +188,8 @@ func (o *observed) memberBound(m *member) Bound {
 	return b
 }
 
-// unfit reports whether a member may never count as ended for this wait: its record is missing or cannot be
-// worked with, or the member has ended and was not counted.
+// unfit reports whether a member may never count as ended for this wait, because its record is
+// missing or cannot be worked with, or because it ended and was not counted.
 func (m *member) unfit() bool {
 	status := queue.Status(m.fields["status"])
 	return m.fields["broken"] != "" || status != queue.Pending && status != queue.Running && status != queue.Waiting

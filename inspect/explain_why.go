@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// explain makes an Explanation from what was read.
+// explain makes an Explanation from the reply.
 func (o *observed) explain() *Explanation {
 	r := o.record
 	e := &Explanation{
@@ -48,7 +48,7 @@ func (o *observed) explain() *Explanation {
 }
 
 func (o *observed) partition() string {
-	p, _ := queue.PartitionOf(o.id) // without error, since Explain has checked the id
+	p, _ := queue.PartitionOf(o.id) // no error is possible, because Explain has checked the id
 	return fmt.Sprint(p)
 }
 
@@ -60,18 +60,18 @@ func (o *observed) unfit() bool {
 
 func (o *observed) explainBroken(e *Explanation) {
 	e.Why, e.Bound, e.EndsBy = WhyBroken, Bound{Kind: BoundNone}, Bound{Kind: BoundNone}
-	why := o.facts["unreadable"]
+	reason := o.facts["unreadable"]
 	switch {
-	case why != "":
+	case reason != "":
 	case o.facts["broken"] != "":
-		why = "its id is in the namespace's key broken"
+		reason = "its id is in the namespace's key broken"
 	default:
-		why = "its status is not valid"
+		reason = "its status is not valid"
 	}
 	if at := ms(o.facts, "broken"); at > 0 {
 		e.Since = utc(at)
 	}
-	e.warn(WarnBroken, "its record cannot be worked with ("+why+"), and no clock bounds it any more: repair or remove it", o.id)
+	e.warn(WarnBroken, "its record cannot be worked with ("+reason+"), and no clock bounds it any more: repair or remove it", o.id)
 	e.warnNoBound(nil)
 }
 
@@ -94,10 +94,10 @@ func sooner(a, b Bound) Bound {
 	return b
 }
 
-// final returns the deadline in a record: the task's own, or an owner's, which enqueue stores as until.
-// If both are equal, the owner's counts.
+// final returns the deadline in a record: the task's own, or the deadline of an owner, which enqueue
+// stores as until. If both are equal, the owner's counts.
 func (o *observed) final(fields map[string]string, id string) Bound {
-	until, own := ms(fields, "until"), ms(fields, "deadline_at")
+	until, deadline := ms(fields, "until"), ms(fields, "deadline_at")
 	switch {
 	case until > 0:
 		by := fields["until_of"]
@@ -105,8 +105,8 @@ func (o *observed) final(fields map[string]string, id string) Bound {
 			by = names.OwnerOf(id)
 		}
 		return o.bound(BoundOwner, until, by)
-	case own > 0:
-		return o.bound(BoundDeadline, own, id)
+	case deadline > 0:
+		return o.bound(BoundDeadline, deadline, id)
 	}
 	return Bound{Kind: BoundNone}
 }
@@ -166,22 +166,23 @@ func (o *observed) explainPending(e *Explanation) {
 	}
 }
 
-// givenBack returns how often a PENDING task was claimed without a result and without a lost lease. The claims of an agent that has
-// waited are not counted.
+// givenBack returns the number of times that a PENDING task was claimed without a result and without
+// a lost lease. It is 0 for an agent that has waited, because its claims include those after each
+// wait.
 func (o *observed) givenBack() int64 {
 	r := o.record
 	if r["epoch"] == "" || r["suspended_by"] != "" || r["woken"] != "" {
 		return 0
 	}
 	claims := ms(r, "epoch")
-	if named.MatchString(o.id) { // lua/task/identity.lua
+	if idOfName.MatchString(o.id) { // its epochs start at a number like created_at: lua/task/identity.lua
 		claims -= max(ms(r, "number"), ms(r, "created_at")) - 1
 	}
 	return max(claims-ms(r, "retries")-ms(r, "lease_losses"), 0)
 }
 
-// named matches the ids of tasks with a name, and of their children and hooks.
-var named = regexp.MustCompile(`^\d+-[ne]-`)
+// idOfName matches the ids of tasks with a name, and of their children and hooks.
+var idOfName = regexp.MustCompile(`^\d+-[ne]-`)
 
 func (o *observed) explainRunning(e *Explanation) {
 	r := o.record
@@ -195,15 +196,16 @@ func (o *observed) explainRunning(e *Explanation) {
 		return // explainLost warns of that
 	}
 	if ms(o.facts, "lease") < o.now {
-		then := "the task is given back"
+		effect := "the task is given back"
 		if e.Why == WhyCancelling {
-			then = "the task is CANCELLED"
+			effect = "the task is CANCELLED"
 		}
-		e.warn(WarnLeaseOver, fmt.Sprintf("the lease of its worker %s is over: unless the worker sends a heartbeat, %s by the next sweep", r["worker"], then))
+		e.warn(WarnLeaseOver, fmt.Sprintf("the lease of its worker %s is over: unless the worker sends a heartbeat, %s by the next sweep", r["worker"], effect))
 	}
 }
 
-// explainDecided replaces Why and Bound if the end of the task or attempt is decided and not written yet.
+// explainDecided replaces Why and Bound if the end of the task or attempt is decided but not written
+// yet.
 func (o *observed) explainDecided(e *Explanation) {
 	if at := ms(o.over, "completed_at"); at > 0 {
 		e.Why, e.End = WhyOverdue, &ExplainedEnd{Status: queue.Status(o.over["status"]), At: utc(at),
@@ -214,7 +216,7 @@ func (o *observed) explainDecided(e *Explanation) {
 			e.Why, by = WhyDoomed, o.facts["doomed_by"]
 			e.End.By = by
 		case e.End.TimeoutType == "workflow":
-			if by = o.final(o.record, o.id).Task; by != o.id { // the run of a flow: it is its own time
+			if by = o.final(o.record, o.id).Task; by != o.id { // otherwise the task is the run of a flow, whose own deadline has this type too
 				e.End.By = by
 			}
 		}
@@ -227,7 +229,8 @@ func (o *observed) explainDecided(e *Explanation) {
 	}
 }
 
-// ownTime reports whether the deadline of the task itself ended it. Of the run of a flow, the type of the timeout does not say that.
+// ownTime reports whether the task's own deadline ended it. It does not use the type of the timeout,
+// because the own deadline of the run of a flow has the same type as its owner's.
 func (o *observed) ownTime() bool {
 	return o.record["until"] == "" && o.record["completed_at"] == o.record["deadline_at"]
 }

@@ -29,18 +29,18 @@ type ExportPage struct {
 	Next string `json:"next"`
 }
 
-// Export reads a whole namespace, one page in each call. Pass "" as page for the first page, then the
-// Next of the page before.
+// Export reads a whole namespace, one page in each call. Pass "" as page for the first page, then
+// the Next of the previous page.
 //
 // A page has up to n lines (1 to 10,000). It has fewer if they are large, and can be empty. It can
-// exceed n by one step of the HSCAN or SSCAN of Redis. Next contains the names of keys that were found and
-// are not in a page yet, so it can be about 50 KB long.
+// exceed n by one step of the HSCAN or SSCAN of Redis. Next can be about 50 KB long, because it
+// contains the names of keys that were found and are not in a page yet.
 //
 // Export changes nothing. It is not a snapshot: tasks may change while it reads. Each task is read
-// atomically, at its ReadAt. A task that exists during the whole export is in it. The task may be in it
+// atomically, at its ReadAt. A task that exists during the whole export is in it. It may be in it
 // twice if keys are added or removed meanwhile; then the later line is the newer one.
 //
-// Export returns [refusal.ErrInvalid] if page or n is not valid. If Redis is restarted or replaced
+// If page or n is not valid, Export returns [refusal.ErrInvalid]. If Redis is restarted or replaced
 // by a replica, it returns an error, and the export must begin again.
 func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage, error) {
 	if err := q.Ready(ctx); err != nil {
@@ -53,25 +53,25 @@ func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage
 	if err != nil {
 		return ExportPage{}, refusal.Failed("export", "", err)
 	}
-	told := ExportPage{Partition: at.Partition}
-	if told.Lines, err = (exporter{q}).exportStep(ctx, &at, n); err != nil {
+	result := ExportPage{Partition: at.Partition}
+	if result.Lines, err = (exporter{q}).exportStep(ctx, &at, n); err != nil {
 		return ExportPage{}, refusal.Failed("export", "", err)
 	}
-	told.Next = at.page(q.Partitions())
-	if told.Lines == nil {
-		told.Lines = []ExportLine{} // in JSON [], not null
+	result.Next = at.page(q.Partitions())
+	if result.Lines == nil {
+		result.Lines = []ExportLine{} // in JSON [], not null
 	}
-	return told, nil
+	return result, nil
 }
 
-// ExportTo writes a whole namespace as JSON, one object per line. The last line has the type "end" and
-// the number of lines before it: an export without that line is not complete. Tasks may change while
-// ExportTo reads, as with [Export]. It holds up to three pages of about 4 MiB in memory, since
-// it reads one page while it writes another. It wraps an error of w, or the cause of ctx if
-// that ends. It returns [refusal.ErrInvalid] if w is nil.
+// ExportTo writes a whole namespace as JSON, one object per line. The last line has the type "end"
+// and the number of lines before it: an export without that line is not complete. Tasks may change
+// while ExportTo reads, as with [Export]. It holds up to three pages of about 4 MiB in memory,
+// because it reads one page while it writes another. It wraps an error of w, or the cause of ctx if
+// that ends. If w is nil, it returns [refusal.ErrInvalid].
 //
-// ExportTo calls each of change with each line before it writes the line. Hide[*ExportLine] is one that leaves out payloads
-// and other texts of users.
+// ExportTo calls each of change with each line before it writes the line. Pass Hide[*ExportLine] to
+// leave out payloads and other texts of users.
 func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer, change ...func(*ExportLine)) error {
 	if err := q.Ready(ctx); err != nil {
 		return refusal.Failed("export", "", err)
@@ -83,7 +83,7 @@ func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer, change ...func(*
 	pages := exporter{q}.exportPages(ctx)
 	defer func() {
 		cancel()
-		for range pages { // until the reader has ended
+		for range pages { // no goroutine may remain, so wait until the reader has ended
 		}
 	}()
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -178,12 +178,12 @@ func (at exportPlace) page(partitions int) string {
 	if at.Partition >= partitions {
 		return ""
 	}
-	b, _ := json.Marshal(at) // of numbers and strings
+	b, _ := json.Marshal(at) // cannot fail: it has only numbers and strings
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// readExportPlace decodes the result of page. The text may be made up, so it can name only keys under
-// the root of the partition. A key that does not exist gives no lines.
+// readExportPlace decodes the result of page. A caller can make up the text, so it can name only
+// keys under the root of the partition. A key that does not exist gives no lines.
 func (q exporter) readExportPlace(page string) (exportPlace, error) {
 	var at exportPlace
 	if page == "" {

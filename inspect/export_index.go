@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// exportOrphans returns lines for states, payloads and results that have no spec. The others are part
-// of the lines of their tasks.
+// exportOrphans returns lines for the states, payloads and results that have no spec. All others are
+// part of the line of their task.
 func (q exporter) exportOrphans(ctx context.Context, p int, kind string, ids []string) ([]ExportLine, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -44,9 +44,9 @@ func (q exporter) length(ctx context.Context, p int, k exportKey) (n int64, err 
 	return n, err
 }
 
-// exportKey returns up to about n lines of a key, and the position to continue from, 0 at the end. A
-// sorted set or a list ends at length to. Keys of any name are exported, also those that a newer
-// version has added.
+// exportKey returns about n lines of a key, and the position to continue from, 0 at the end. A
+// sorted set or a list ends at length to. Keys of any name are exported, because a newer version may
+// have added some.
 func (q exporter) exportKey(ctx context.Context, p int, k exportKey, from uint64, to int64, n int) ([]ExportLine, uint64, error) {
 	key := q.Root(p) + ":" + k.Name
 	index, name, _ := strings.Cut(k.Name, ":")

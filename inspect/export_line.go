@@ -6,8 +6,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/jsonline"
 )
 
-// ExportLine is one object of an export. Its Type says which fields are set. docs/reference/events.md shows the
-// JSON of each type.
+// ExportLine is one object of an export. Its Type determines which fields are set.
+// docs/reference/events.md shows the JSON of each type.
 type ExportLine struct {
 	// Type is namespace, partition, queue, worker, task, index, stream or broken.
 	Type      string

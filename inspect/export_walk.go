@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// scanCount is the COUNT of a SCAN, which also covers keys of other programs. It does not depend on
-	// the size of a page, so that pages of every size give the same lines.
+	// scanCount is the COUNT of a SCAN. It does not depend on the size of a page, so that pages of
+	// every size give the same lines. A SCAN also covers keys of other programs.
 	scanCount = 500
-	// scansEach is the maximum number of scans in a step, as a step may find only keys of other programs.
+	// scansEach is the maximum number of scans in a step, because a step may find only keys of other
+	// programs.
 	scansEach = 50
 	// readTogether is the number of tasks that one script reads. The script takes about 15 µs for each, and
 	// ends early after 4 MiB.
@@ -31,17 +32,17 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 	var lines []ExportLine
 	bytes, scans, partition := 0, 0, at.Partition
 	for len(lines) < n && bytes < exportBytes && scans < scansEach && at.Partition == partition {
-		var told []ExportLine
+		var page []ExportLine
 		var err error
 		switch {
 		case at.Stage == stageNamespace:
-			told = []ExportLine{{Type: "namespace", Name: q.Namespace(), Partitions: q.Partitions()}}
+			page = []ExportLine{{Type: "namespace", Name: q.Namespace(), Partitions: q.Partitions()}}
 			at.Stage = stageRoot
 		case at.Stage == stageRoot:
-			told, err = q.exportRoot(ctx, partition)
+			page, err = q.exportRoot(ctx, partition)
 			at.Stage = stageFirst
 		case len(at.Found) > 0:
-			told, err = q.exportFound(ctx, at, n-len(lines))
+			page, err = q.exportFound(ctx, at, n-len(lines))
 		case at.Stage == stageScan && at.Scan == 0:
 			*at = exportPlace{Partition: partition + 1, Stage: stageRoot}
 		default:
@@ -52,11 +53,11 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 		if err != nil {
 			return nil, q.Engine().Unread(ctx, partition, err)
 		}
-		for i := range told {
-			told[i].Partition = partition
-			bytes += told[i].size()
+		for i := range page {
+			page[i].Partition = partition
+			bytes += page[i].size()
 		}
-		lines = append(lines, told...)
+		lines = append(lines, page...)
 	}
 	return lines, nil
 }
@@ -71,7 +72,8 @@ func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
 	return []ExportLine{{Type: "partition", Fields: fields}}, err
 }
 
-// exportScan finds the next keys and their types. It sorts them by name, so that tasks can be read together.
+// exportScan finds the next keys and their types. It sorts them by name, so that tasks can be read
+// together.
 func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	root := q.Root(at.Partition)
 	node, err := q.Engine().Node(ctx, at.Partition)
@@ -79,9 +81,9 @@ func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 		return err
 	}
 	var scan *redis.ScanCmd
-	var about *redis.StringCmd
+	var info *redis.StringCmd
 	engine.Pipelined(ctx, node, func(pipe redis.Pipeliner) {
-		scan, about = pipe.Scan(ctx, at.Scan, engine.KeysFrom(root+":"), scanCount), pipe.Info(ctx, "server")
+		scan, info = pipe.Scan(ctx, at.Scan, engine.KeysFrom(root+":"), scanCount), pipe.Info(ctx, "server")
 	})
 	keys, next, err := scan.Result()
 	if err != nil {
@@ -89,7 +91,7 @@ func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	}
 	// A cursor of SCAN is valid only in the process that returned it. The embedded server has no run_id.
 	facts := map[string]string{}
-	engine.ReadInfo(facts, about.Val())
+	engine.ReadInfo(facts, info.Val())
 	if at.Stage == stageScan && facts["run_id"] != at.Server {
 		return errMoved
 	}
@@ -110,10 +112,10 @@ func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 // types returns the types of keys of one partition, "none" for a key that does not exist.
 func (q exporter) types(ctx context.Context, keys []string) ([]string, error) {
 	types := make([]string, 0, len(keys))
-	for some := range slices.Chunk(keys, scanCount) {
-		commands := make([]*redis.StatusCmd, len(some))
+	for chunk := range slices.Chunk(keys, scanCount) {
+		commands := make([]*redis.StatusCmd, len(chunk))
 		if _, err := q.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			for i, key := range some {
+			for i, key := range chunk {
 				commands[i] = pipe.Type(ctx, key)
 			}
 			return nil
@@ -127,12 +129,12 @@ func (q exporter) types(ctx context.Context, keys []string) ([]string, error) {
 	return types, nil
 }
 
-// exportFound returns lines of the first of the keys found: several tasks, or a part of one key.
+// exportFound returns lines of the first of the found keys: several tasks, or a part of one key.
 func (q exporter) exportFound(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
 	first := at.Found[0]
-	run := func(prefix, kind string, most int) []string {
+	run := func(prefix, kind string, limit int) []string {
 		var ids []string
-		for _, k := range at.Found[:min(len(at.Found), most)] {
+		for _, k := range at.Found[:min(len(at.Found), limit)] {
 			if !strings.HasPrefix(k.Name, prefix) || k.Type != kind {
 				break
 			}
@@ -163,29 +165,29 @@ func (q exporter) exportFound(ctx context.Context, at *exportPlace, n int) ([]Ex
 	return lines, err
 }
 
-// exportTasks returns the lines of tasks with their payloads. If the tasks cannot be read together, it
-// reads one alone, and exports it as broken if that fails too.
+// exportTasks returns the lines of tasks with their payloads. If the tasks cannot be read together,
+// it reads one alone, and exports it as broken if that fails too.
 func (q exporter) exportTasks(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
 	var lines []ExportLine
 	for len(ids) > 0 {
-		told, now, err := q.GetSome(ctx, p, ids)
+		records, now, err := q.GetSome(ctx, p, ids)
 		if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
-			told, now, err = q.GetSome(ctx, p, ids[:1])
+			records, now, err = q.GetSome(ctx, p, ids[:1])
 			if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 				lines = append(lines, ExportLine{Type: "broken", Name: "task:" + ids[0], Value: err.Error()})
-				told, err = []*queue.Record{nil}, nil
+				records, err = []*queue.Record{nil}, nil
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range told {
+		for _, r := range records {
 			if r != nil { // nil: the record was removed after it was found
 				lines = append(lines, ExportLine{Type: "task", Name: r.ID, Payload: r.Payload, Overdue: r.Overdue,
 					ReadAt: now, Fields: r.Fields})
 			}
 		}
-		ids = ids[len(told):]
+		ids = ids[len(records):]
 	}
 	return lines, nil
 }

@@ -13,8 +13,8 @@ func newFigures(kind, name string) *KindFigures {
 		LagBy: map[queue.TimeoutType]Histogram{}, WaitTimeouts: map[string]int64{}}
 }
 
-// add adds the value of a field, whose name is given without the queue (docs/reference/keys.md, Figures). It ignores
-// fields that a newer version wrote.
+// add adds the value of a field, whose name is passed without the queue (docs/reference/keys.md,
+// Figures). It ignores the fields of a newer version.
 func (f *KindFigures) add(words []string, n int64) {
 	last := words[len(words)-1]
 	switch figure := words[0]; {
@@ -44,8 +44,8 @@ func (f *KindFigures) add(words []string, n int64) {
 	case figure == "late" && len(words) == 1:
 		f.Late += n
 	case figure == "node" && len(words) > 3 && words[2] == "ended":
-		one := f.node(words[1])
-		one.Ends = addEnds(one.Ends, words[3:], n)
+		node := f.node(words[1])
+		node.Ends = addEnds(node.Ends, words[3:], n)
 	case figure == "node" && len(words) == 4 && words[2] == "retried" && last == "timeout":
 		f.node(words[1]).AttemptTimeouts += n
 	}
@@ -53,24 +53,25 @@ func (f *KindFigures) add(words []string, n int64) {
 
 // node returns the figures of a node.
 func (f *KindFigures) node(name string) *NodeFigures {
-	i, found := slices.BinarySearchFunc(f.Nodes, name, func(n NodeFigures, name string) int { return cmp.Compare(n.Node, name) })
-	if !found {
+	i, exists := slices.BinarySearchFunc(f.Nodes, name, func(n NodeFigures, name string) int { return cmp.Compare(n.Node, name) })
+	if !exists {
 		f.Nodes = slices.Insert(f.Nodes, i, NodeFigures{Node: name})
 	}
 	return &f.Nodes[i]
 }
 
-// addEnds adds n ends that are alike. how is their status, reason, timeout type and policy, as far as they have them.
-func addEnds(all []Ends, how []string, n int64) []Ends {
-	how = append(slices.Clone(how), "", "", "")
-	e := Ends{queue.Status(how[0]), queue.Reason(how[1]), queue.TimeoutType(how[2]), how[3], n}
-	for i := range all {
-		if o := &all[i]; o.Status == e.Status && o.Reason == e.Reason && o.TimeoutType == e.TimeoutType && o.Policy == e.Policy {
+// addEnds adds n equal ends. words are their status, reason, timeout type and policy; the last ones
+// can be missing.
+func addEnds(list []Ends, words []string, n int64) []Ends {
+	words = append(slices.Clone(words), "", "", "")
+	e := Ends{queue.Status(words[0]), queue.Reason(words[1]), queue.TimeoutType(words[2]), words[3], n}
+	for i := range list {
+		if o := &list[i]; o.Status == e.Status && o.Reason == e.Reason && o.TimeoutType == e.TimeoutType && o.Policy == e.Policy {
 			o.Count += e.Count
-			return all
+			return list
 		}
 	}
-	return append(all, e)
+	return append(list, e)
 }
 
 func (f *KindFigures) addEnqueued(e Enqueued) {
@@ -83,25 +84,25 @@ func (f *KindFigures) addEnqueued(e Enqueued) {
 	f.Enqueued = append(f.Enqueued, e)
 }
 
-func (f *KindFigures) addLag(timeout queue.TimeoutType, what string, n int64) {
-	h, there := f.LagBy[timeout]
-	if !there {
+func (f *KindFigures) addLag(timeout queue.TimeoutType, bucket string, n int64) {
+	h, exists := f.LagBy[timeout]
+	if !exists {
 		h = newHistogram(lagBounds)
 	}
-	h.add(what, n)
+	h.add(bucket, n)
 	f.LagBy[timeout] = h
-	f.Lag.add(what, n)
+	f.Lag.add(bucket, n)
 }
 
-func (f *KindFigures) addWakeup(mode queue.Mode, reason, what string, n int64) {
+func (f *KindFigures) addWakeup(mode queue.Mode, reason, bucket string, n int64) {
 	for i := range f.Wakeups {
 		if o := &f.Wakeups[i]; o.Mode == mode && o.Reason == reason {
-			o.Lag.add(what, n)
+			o.Lag.add(bucket, n)
 			return
 		}
 	}
 	w := Wakeups{mode, reason, newHistogram(lagBounds)}
-	w.Lag.add(what, n)
+	w.Lag.add(bucket, n)
 	f.Wakeups = append(f.Wakeups, w)
 }
 
@@ -119,8 +120,8 @@ func (f *KindFigures) sort() {
 	slices.SortFunc(f.Wakeups, func(a, b Wakeups) int { return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Reason, b.Reason)) })
 }
 
-func sortEnds(all []Ends) {
-	slices.SortFunc(all, func(a, b Ends) int {
+func sortEnds(ends []Ends) {
+	slices.SortFunc(ends, func(a, b Ends) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.TimeoutType, b.TimeoutType),
 			cmp.Compare(a.Policy, b.Policy))
 	})

@@ -9,20 +9,21 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Hidden stands for a text of users that Hide has removed.
+// Hidden replaces a text of users that Hide has removed.
 const Hidden = "(hidden)"
 
-// Hidable is what Hide removes texts of users from.
+// Hidable is a type from which Hide removes texts of users.
 type Hidable interface {
 	*queue.Record | *Whole | *Explanation | *ExportLine | *events.Event
 }
 
-// Hide removes what users have put into a task: payload, result, headers, progress, the texts of errors, the reasons of
-// cancellations, releases and waits, and what an agent remembers. A program that shows tasks to people who may not read these
-// calls it first. The fields payload_bytes and body_bytes of a record still say how long payload, and result or error,
-// are. Names stay: ids, kinds, queues, workers, idempotency keys, and labels of waits.
-func Hide[T Hidable](of T) {
-	switch v := any(of).(type) {
+// Hide removes the texts that users have put into a task: payload, result, headers, progress,
+// errors, the reasons of cancellations, releases and waits, and an agent's journal. A program calls
+// it before it shows tasks to people who may not read these. The fields payload_bytes and body_bytes
+// of a record still hold the size of the payload, and of the result or error. Names stay: ids,
+// kinds, queues, workers, idempotency keys, and labels of waits.
+func Hide[T Hidable](value T) {
+	switch v := any(value).(type) {
 	case *queue.Record:
 		hideRecord(v)
 	case *Whole:
@@ -68,8 +69,8 @@ func hideWhole(w *Whole) {
 		return
 	}
 	hideRecord(w.Record)
-	for _, other := range slices.Concat(w.Children, w.Members) {
-		hideRecord(other)
+	for _, record := range slices.Concat(w.Children, w.Members) {
+		hideRecord(record)
 	}
 	hideExplanation(w.Explanation)
 	if w.Memory != nil {
@@ -97,7 +98,7 @@ func hideExplanation(e *Explanation) {
 	}
 }
 
-// openValues are the indexes whose values are no texts of users.
+// openValues are the indexes whose values contain no texts of users.
 var openValues = []string{"figures", "idem", "recount"}
 
 func hideLine(l *ExportLine) {

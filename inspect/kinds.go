@@ -8,18 +8,19 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Kind is a kind of tasks: how its tasks ended in each queue, and its defaults.
+// Kind is a kind of tasks, with the ends of its tasks in each queue, and its defaults.
 type Kind struct {
 	Kind     string
 	Queues   []KindFigures     // by queue; none if no task of the kind was created, or the namespace has no figures
-	Defaults map[string]string // as [queue.Queue.Kinds] returns them; empty if it has none
-	// Workers is the number of live workers that tell that they have a handler for the kind, whatever queues they serve.
+	Defaults map[string]string // in the form of [queue.Queue.Kinds]; empty if there are none
+	// Workers is the number of live workers that reported a handler for the kind, in any queue.
 	Workers int
 }
 
-// Kinds returns the kinds of which a task was created, or which have defaults or a live worker with a handler, sorted by name. It reads what [Figures],
-// [queue.Queue.Kinds] and [Workers] read, so its cost depends on the number of kinds, queues and workers, and not on that of
-// tasks. The kind [OtherKinds] counts the kinds after the first 1,000 of a partition together.
+// Kinds returns, sorted by name, the kinds of which a task was created, and those with defaults or a
+// live worker with a handler. It reads the same data as [Figures], [queue.Queue.Kinds] and
+// [Workers], so its cost depends on the number of kinds, queues and workers, but not on the number
+// of tasks. The kind [OtherKinds] stands for all kinds after the first 1,000 of a partition.
 func Kinds(ctx context.Context, q *queue.Queue) ([]Kind, error) {
 	figures, err := Figures(ctx, q)
 	if err != nil {
@@ -33,12 +34,12 @@ func Kinds(ctx context.Context, q *queue.Queue) ([]Kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*Kind{}
+	byName := map[string]*Kind{}
 	kind := func(name string) *Kind {
-		if all[name] == nil {
-			all[name] = &Kind{Kind: name}
+		if byName[name] == nil {
+			byName[name] = &Kind{Kind: name}
 		}
-		return all[name]
+		return byName[name]
 	}
 	for _, f := range figures {
 		kind(f.Kind).Queues = append(kind(f.Kind).Queues, f)
@@ -51,9 +52,9 @@ func Kinds(ctx context.Context, q *queue.Queue) ([]Kind, error) {
 			kind(name).Workers++
 		}
 	}
-	list := make([]Kind, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, *all[name])
+	list := make([]Kind, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, *byName[name])
 	}
 	return list, nil
 }

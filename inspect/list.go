@@ -20,24 +20,25 @@ import (
 const (
 	// maxListed is the maximum number of tasks in a page of [List].
 	maxListed = 1000
-	// looksEach is how many tasks a page looks at unless the filter says otherwise.
+	// looksEach is the default of Filter.Looks.
 	looksEach = 10_000
 )
 
-// Filter says which tasks to list. The zero value means all tasks. A task must have all that is set.
+// Filter selects tasks. A task must match all fields that are set, so the zero value selects all
+// tasks.
 type Filter struct {
 	Kind, Queue string
-	Statuses    []queue.Status // one of these
-	TimedOut    bool           // it timed out
-	Owner       string         // it is a child of this task
-	Since       time.Time      // it was created or ended at this time or later
-	Before      time.Time      // it was created before this time, and if it has ended, it ended before this time
-	ErrorText   string         // its error, or the error of its newest failed attempt, contains this
+	Statuses    []queue.Status // the task has one of these
+	TimedOut    bool           // the task timed out
+	Owner       string         // the task is a child of this task
+	Since       time.Time      // the task was created or ended at this time or later
+	Before      time.Time      // the task was created before this time, and it ended before this time or has not ended
+	ErrorText   string         // the task's error, or the error of its newest failed attempt, contains this text
 
 	// Bodies adds payloads and results to the lines. They are read after the tasks were found.
 	Bodies bool
-	// Looks is how many tasks one page looks at, at most. Defaults to 10,000. A page looks at one task of each
-	// partition at least.
+	// Looks is the greatest number of tasks that one page looks at. Defaults to 10,000. A page looks
+	// at one or more tasks of each partition.
 	Looks int
 }
 
@@ -45,8 +46,8 @@ type Filter struct {
 type Line struct {
 	*queue.Record
 	Partition int
-	// Index is the index that the task was found in, as ready, and Of the queue, worker or owner that the
-	// index belongs to.
+	// Index is the index in which the task was found, for example ready. Of is the queue, worker or
+	// owner of the index.
 	Index, Of string
 }
 
@@ -72,41 +73,43 @@ type ListPage struct {
 	Lines []Line `json:"tasks"`
 	// Next is the argument for the next page; "" after the last page.
 	Next string `json:"next"`
-	// Looked is how many entries of indexes this page looked at.
+	// Looked is the number of index entries that this page looked at.
 	Looked int `json:"looked"`
-	// Broken is how many of them have a record that cannot be read. Audit names them.
+	// Broken is the number of these entries whose record cannot be read. Audit names them.
 	Broken int `json:"broken"`
-	// Index is the index in which the page ended, as "ready" or "dead:mail". The indexes behind it were not
-	// looked at yet. It is "" after the last page.
+	// Index is the index in which the page ended, for example "ready" or "dead:mail". Later indexes
+	// were not looked at yet. It is "" after the last page.
 	Index string `json:"index"`
-	// Unlisted says which tasks the whole list cannot contain although they may match the filter, a
-	// sentence each: they are in no index but the children of their owner.
+	// Unlisted describes the tasks that the whole list cannot contain although they may match the
+	// filter, in a sentence each. They are in no index except the children of their owner.
 	Unlisted []string `json:"unlisted"`
 }
 
-// List returns the tasks that match a filter, one page in each call. Pass "" as page for the first page, then
-// the Next of the page before, with the same filter.
+// List returns the tasks that match a filter, one page in each call. Pass "" as page for the first
+// page, then the Next of the previous page, with the same filter.
 //
-// List reads the indexes in which tasks stand, one after the other: delayed, ready of each queue, waits, limits,
-// deadlines, claims of each worker, dead of each queue, and retained. It reads only those that the filter needs. It
-// lists each task in one of them, the newest first: in ready the last in line, in dead the last that ended, in
-// delayed, waits, limits and deadlines the last that is due, in claims the last that was claimed, in retained the last
-// whose record will be removed. The partitions are merged. With an Owner, List reads the children of this task, the
-// newest first, and then, if the task has ended, what is retained of them.
+// List reads the indexes of tasks one after the other: delayed, ready of each queue, waits, limits,
+// deadlines, claims of each worker, dead of each queue, and retained. It reads only those that the
+// filter needs. It lists each task in one of them, the newest first: in ready the last in line, in
+// dead the last that ended, in delayed, waits, limits and deadlines the last that is due, in claims
+// the last that was claimed, and in retained the last whose record will be removed. The partitions
+// are merged. With an Owner, List reads the children of this task, the newest first, and then, if
+// the task has ended, its retained children.
 //
-// Some tasks are in no index but the children of their owner, so that only a list with this Owner has them. Unlisted
-// says which, if the filter can match them:
+// Some tasks are in no index except the children of their owner, so only a list with this Owner
+// contains them. Unlisted names them, if the filter can match them:
 //   - promises without a deadline,
 //   - agents that wait without any limit and have no deadline,
 //   - children that have ended while their owner lives.
 //
-// A page has up to n lines (1 to 1,000). It looks at up to Filter.Looks tasks, so that it takes a bounded time; it can
-// be empty and not be the last. No command takes Redis more than some milliseconds: 250 tasks are read in each.
+// A page has up to n lines (1 to 1,000). Its time is bounded, because it looks at up to Filter.Looks
+// tasks. So it can be empty although it is not the last. No command keeps Redis busy for more than
+// some milliseconds, because each reads 250 tasks.
 //
-// A list is not a snapshot: a task whose state changes while List reads can be listed twice or be missing. Tasks that
-// are added or removed do not move others from one page to the next.
+// A list is not a snapshot: a task whose state changes while List reads can be listed twice or be
+// missing. Tasks that are added or removed do not move others from one page to the next.
 //
-// List returns [refusal.ErrInvalid] if the filter, page or n is not valid.
+// If the filter, page or n is not valid, List returns [refusal.ErrInvalid].
 func List(ctx context.Context, q *queue.Queue, f Filter, page string, n int) (ListPage, error) {
 	if err := q.Ready(ctx); err != nil {
 		return ListPage{}, refusal.Failed("list", "", err)
@@ -121,7 +124,7 @@ func List(ctx context.Context, q *queue.Queue, f Filter, page string, n int) (Li
 	if err != nil {
 		return ListPage{}, refusal.Failed("list", "", err)
 	}
-	l := lister{Queue: q, filter: f, most: n, args: f.args(), seen: map[string]bool{}}
+	l := lister{Queue: q, filter: f, pageSize: n, args: f.args(), seen: map[string]bool{}}
 	l.page = ListPage{Lines: []Line{}, Unlisted: f.unlisted()} // in JSON [], not null
 	if err := l.list(ctx, at); err != nil {
 		return ListPage{}, refusal.Failed("list", "", err)
@@ -134,10 +137,10 @@ func List(ctx context.Context, q *queue.Queue, f Filter, page string, n int) (Li
 	return l.page, nil
 }
 
-// Each calls do with each page of a list, until the last page or until do returns an error, which Each returns. The
-// pages have up to 500 tasks, as many as a call takes, and can be empty. do can cancel, delete or retry the tasks: that
-// does not move others from one page to the next. A task that do has cancelled can be listed again as CANCELLED, unless
-// the filter has Statuses.
+// Each calls do with each page of a list, until the last page or an error of do, which Each returns.
+// The pages have up to 500 tasks, the limit of most calls, and can be empty. do can cancel, delete
+// or retry the tasks, because that does not move others from one page to the next. A task that do
+// has cancelled can be listed again as CANCELLED, unless the filter has Statuses.
 func Each(ctx context.Context, q *queue.Queue, f Filter, do func(ListPage) error) error {
 	if do == nil {
 		return refusal.Failed("list", "", refusal.Invalid("do", "is nil"))
@@ -183,9 +186,9 @@ func (f *Filter) check(partitions int) error {
 	return nil
 }
 
-// may reports whether the filter can match a task of one of these statuses.
-func (f *Filter) may(of ...queue.Status) bool {
-	return slices.ContainsFunc(of, func(s queue.Status) bool {
+// canMatch reports whether the filter can match a task with one of these statuses.
+func (f *Filter) canMatch(list ...queue.Status) bool {
+	return slices.ContainsFunc(list, func(s queue.Status) bool {
 		return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, s)) && (!f.TimedOut || s == queue.Failed)
 	})
 }
@@ -198,14 +201,14 @@ func (f *Filter) args() []any {
 			args = append(args, pair[0], pair[1])
 		}
 	}
-	var of []string
+	var words []string
 	for _, s := range statuses {
 		if slices.Contains(f.Statuses, s) {
-			of = append(of, string(s))
+			words = append(words, string(s))
 		}
 	}
-	if len(of) > 0 {
-		args = append(args, "status", strings.Join(of, ","))
+	if len(words) > 0 {
+		args = append(args, "status", strings.Join(words, ","))
 	}
 	if f.TimedOut {
 		args = append(args, "timed_out", 1)
@@ -221,24 +224,24 @@ func (f *Filter) args() []any {
 
 // unlisted returns the sentences of [ListPage].Unlisted.
 func (f *Filter) unlisted() []string {
-	told := []string{}
+	sentences := []string{}
 	if f.Owner != "" {
-		return told
+		return sentences
 	}
-	if f.may(queue.Pending) {
-		told = append(told, "promises without a deadline are listed with their owner only")
+	if f.canMatch(queue.Pending) {
+		sentences = append(sentences, "promises without a deadline are listed with their owner only")
 	}
-	if f.may(queue.Waiting) {
-		told = append(told, "agents that wait without a limit and have no deadline are listed with their owner only")
+	if f.canMatch(queue.Waiting) {
+		sentences = append(sentences, "agents that wait without a limit and have no deadline are listed with their owner only")
 	}
-	if f.may(queue.Completed, queue.Failed, queue.Cancelled) {
-		told = append(told, "children that have ended while their owner lives are listed with their owner only")
+	if f.canMatch(queue.Completed, queue.Failed, queue.Cancelled) {
+		sentences = append(sentences, "children that have ended while their owner lives are listed with their owner only")
 	}
-	return told
+	return sentences
 }
 
-// listPlace is the position of a list: behind an entry of an index. An entry stands before another if its score is
-// higher, of one score if its partition is lower, and in one partition if its id is greater.
+// listPlace is the position of a list, after an entry of an index. Entries are ordered by descending
+// score, then by ascending partition, then by descending id.
 type listPlace struct {
 	Filter    string `json:"f"` // a digest: a position belongs to one filter
 	Index     string `json:"i"`
@@ -254,11 +257,11 @@ func (f *Filter) digest() string {
 }
 
 func (at listPlace) page() string {
-	b, _ := json.Marshal(at) // of numbers and strings
+	b, _ := json.Marshal(at) // cannot fail: it has only numbers and strings
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// readPlace decodes the result of page. The text may be made up.
+// readPlace decodes the result of page. A caller can make up the text.
 func (f *Filter) readPlace(page string, partitions int) (at listPlace, err error) {
 	if page == "" {
 		return listPlace{Filter: f.digest()}, nil

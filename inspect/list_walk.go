@@ -12,21 +12,22 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// listTogether is how many entries of an index one call looks at, at most. A call takes about 15 µs for each.
+// listTogether is the greatest number of index entries that one call looks at. A call takes about 15
+// µs for each.
 const listTogether = 250
 
-// listIndexes are the indexes in the order in which List reads them. A task that is worked on moves on in this order,
-// so that it is listed twice rather than not at all.
+// listIndexes are the indexes in the order in which List reads them. A task moves through them in
+// this order while it is worked on, so that it is listed twice rather than not at all.
 var listIndexes = []string{"children", "delayed", "ready", "waits", "limits", "deadlines", "claims", "dead", "retained"}
 
 // lister makes one page of a list.
 type lister struct {
 	*queue.Queue
-	filter Filter
-	args   []any
-	most   int
-	page   ListPage
-	seen   map[string]bool // ids in the page
+	filter   Filter
+	args     []any
+	pageSize int
+	page     ListPage
+	seen     map[string]bool // ids in the page
 }
 
 // list fills the page from a position on.
@@ -36,26 +37,26 @@ func (l *lister) list(ctx context.Context, at listPlace) error {
 		return err
 	}
 	for _, index := range indexes[max(slices.Index(indexes, at.Index), 0):] {
-		parts, err := l.parts(ctx, index)
+		lists, err := l.lists(ctx, index)
 		if err != nil {
 			return err
 		}
-		for _, of := range slices.Sorted(maps.Keys(parts)) {
-			if index == at.Index && of < at.Of {
+		for _, owner := range slices.Sorted(maps.Keys(lists)) {
+			if index == at.Index && owner < at.Of {
 				continue
 			}
-			from := listPlace{Filter: at.Filter, Index: index, Of: of}
-			if index == at.Index && of == at.Of {
-				from = at
+			start := listPlace{Filter: at.Filter, Index: index, Of: owner}
+			if index == at.Index && owner == at.Of {
+				start = at
 			}
-			next, err := l.walk(ctx, parts[of], from)
+			next, err := l.walk(ctx, lists[owner], start)
 			if err != nil {
 				return err
 			}
 			if next != nil {
 				l.page.Next, l.page.Index = next.page(), index
-				if of != "" {
-					l.page.Index += ":" + of
+				if owner != "" {
+					l.page.Index += ":" + owner
 				}
 				return nil
 			}
@@ -64,7 +65,7 @@ func (l *lister) list(ctx context.Context, at listPlace) error {
 	return nil
 }
 
-// indexes returns the indexes that can hold tasks of the filter.
+// indexes returns the indexes that can contain tasks of the filter.
 func (l *lister) indexes(ctx context.Context) ([]string, error) {
 	f := &l.filter
 	if f.Owner != "" {
@@ -77,17 +78,18 @@ func (l *lister) indexes(ctx context.Context) ([]string, error) {
 		}
 		return []string{"children", "retained"}, nil
 	}
-	pending, waiting := f.may(queue.Pending), f.may(queue.Waiting)
+	pending, waiting := f.canMatch(queue.Pending), f.canMatch(queue.Waiting)
 	needed := map[string]bool{"delayed": pending, "ready": pending, "waits": waiting, "limits": pending || waiting, "deadlines": pending || waiting,
-		"claims": f.may(queue.Running), "dead": f.may(queue.Failed, queue.Cancelled), "retained": f.may(queue.Completed)}
+		"claims": f.canMatch(queue.Running), "dead": f.canMatch(queue.Failed, queue.Cancelled), "retained": f.canMatch(queue.Completed)}
 	return slices.DeleteFunc(slices.Clone(listIndexes), func(index string) bool { return !needed[index] }), nil
 }
 
-// parts returns what an index belongs to, and in which partitions it has entries: queues, workers, an owner, or "".
-func (l *lister) parts(ctx context.Context, index string) (map[string][]int, error) {
-	var all []int
+// lists returns the names of an index's lists, with the partitions that have entries: queues,
+// workers, an owner, or "" for an index with a single list.
+func (l *lister) lists(ctx context.Context, index string) (map[string][]int, error) {
+	var partitions []int
 	for p := range l.Partitions() {
-		all = append(all, p)
+		partitions = append(partitions, p)
 	}
 	switch {
 	case index == "children":
@@ -97,13 +99,13 @@ func (l *lister) parts(ctx context.Context, index string) (map[string][]int, err
 		p, err := names.PartitionIn(l.filter.Owner, l.Partitions())
 		return map[string][]int{"": {p}}, err
 	case (index == "ready" || index == "dead") && l.filter.Queue != "":
-		return map[string][]int{l.filter.Queue: all}, nil
+		return map[string][]int{l.filter.Queue: partitions}, nil
 	case index == "ready" || index == "dead":
 		return l.named(ctx, "read_queues", 2, func(row []any) bool { return countOf(row, index) > 0 })
 	case index == "claims":
 		return l.named(ctx, "read_workers", 1, func(row []any) bool { return engine.Number(row[2]) > 0 })
 	}
-	return map[string][]int{"": all}, nil
+	return map[string][]int{"": partitions}, nil
 }
 
 // countOf returns a number in a row of a name and pairs.
@@ -116,12 +118,12 @@ func countOf(row []any, name string) int64 {
 	return 0
 }
 
-// named returns the names of the rows for which wanted is true, with their partitions. A call that returns pages has
-// its rows behind the element next.
+// named returns the names of the rows for which wanted is true, with their partitions. In the reply
+// of a call that returns pages, the rows follow the element next.
 func (l *lister) named(ctx context.Context, call string, next int, wanted func(row []any) bool) (map[string][]int, error) {
-	found := make([]map[string]bool, l.Partitions())
+	byPartition := make([]map[string]bool, l.Partitions())
 	err := l.Engine().EachPartition(func(p int) error {
-		found[p] = map[string]bool{}
+		byPartition[p] = map[string]bool{}
 		return l.Engine().Pages(ctx, p, call, next, func(reply []any) error {
 			for _, answer := range reply[next+1:] {
 				row, err := engine.List(answer, nil, 3)
@@ -129,25 +131,25 @@ func (l *lister) named(ctx context.Context, call string, next int, wanted func(r
 					return err
 				}
 				if wanted(row) {
-					found[p][engine.Text(row[0])] = true
+					byPartition[p][engine.Text(row[0])] = true
 				}
 			}
 			return nil
 		})
 	})
-	parts := map[string][]int{}
-	for p, of := range found {
-		for name := range of {
-			parts[name] = append(parts[name], p)
+	partitions := map[string][]int{}
+	for p, names := range byPartition {
+		for name := range names {
+			partitions[name] = append(partitions[name], p)
 		}
 	}
-	return parts, err
+	return partitions, err
 }
 
 // listStream is an index in one partition.
 type listStream struct {
 	partition int
-	at        listEntry // the last entry that was looked at, or where to begin
+	at        listEntry // the last entry that was looked at, or the start
 	begun     bool      // at is set
 	end       bool      // there are no more entries
 	found     []listEntry
@@ -162,13 +164,13 @@ type listEntry struct {
 	task      *queue.Record
 }
 
-// order returns a negative number if an entry stands before another.
+// order returns a negative number if e comes before o.
 func (e listEntry) order(o listEntry) int {
 	return cmp.Or(cmp.Compare(o.score, e.score), cmp.Compare(e.partition, o.partition), cmp.Compare(o.id, e.id))
 }
 
-// walk adds the tasks of an index from a position on. It returns the position behind the page, or nil if the index has
-// no more entries.
+// walk adds the tasks of an index from a position on. It returns the position after the page, or nil
+// if the index has no more entries.
 func (l *lister) walk(ctx context.Context, partitions []int, from listPlace) (*listPlace, error) {
 	var streams []*listStream
 	for _, p := range partitions {
@@ -176,7 +178,7 @@ func (l *lister) walk(ctx context.Context, partitions []int, from listPlace) (*l
 	}
 	each := min(max(l.filter.Looks/max(len(streams), 1), 1), listTogether)
 	if len(l.args) == 0 {
-		each = min(each, l.most) // every entry matches
+		each = min(each, l.pageSize) // every entry matches
 	}
 	last := listEntry{id: string(from.ID), text: from.Score, partition: from.Partition}
 	for {
@@ -186,20 +188,20 @@ func (l *lister) walk(ctx context.Context, partitions []int, from listPlace) (*l
 				empty = append(empty, s)
 			}
 		}
-		if len(l.page.Lines) == l.most || len(empty) > 0 && l.page.Looked > 0 && l.page.Looked+len(empty)*each > l.filter.Looks {
+		if len(l.page.Lines) == l.pageSize || len(empty) > 0 && l.page.Looked > 0 && l.page.Looked+len(empty)*each > l.filter.Looks {
 			return &listPlace{from.Filter, from.Index, from.Of, last.text, last.partition, []byte(last.id)}, nil
 		}
 		if err := l.look(ctx, from, empty, each); err != nil {
 			return nil, err
 		}
-		if last = l.take(streams, from, last); !slices.ContainsFunc(streams, (*listStream).left) {
+		if last = l.take(streams, from, last); !slices.ContainsFunc(streams, (*listStream).hasMore) {
 			return nil, nil
 		}
 	}
 }
 
-// left reports whether a stream has entries that are not in a page.
-func (s *listStream) left() bool { return !s.end || len(s.found) > 0 }
+// hasMore reports whether a stream has entries that are not in a page.
+func (s *listStream) hasMore() bool { return !s.end || len(s.found) > 0 }
 
 func newStream(p int, from listPlace) *listStream {
 	s := &listStream{partition: p}
@@ -208,9 +210,9 @@ func newStream(p int, from listPlace) *listStream {
 		s.begun, s.at = true, listEntry{score: score, text: from.Score, partition: p, id: string(from.ID)}
 		switch {
 		case p < from.Partition:
-			s.at.id = "" // behind all entries with this score
+			s.at.id = "" // after all entries with this score
 		case p > from.Partition:
-			s.at.id = "\xff" // before all of them
+			s.at.id = "\xff" // before all entries with this score
 		}
 	}
 	return s
@@ -261,16 +263,16 @@ func entryOf(score, id string, partition int) listEntry {
 	return listEntry{score: n, text: score, partition: partition, id: id}
 }
 
-// take moves the entries that stand before all that was not looked at into the page, in their order. It returns the
-// position up to which everything is in the page.
+// take moves entries into the page, in their order, as long as no entry that was not looked at can
+// come before them. It returns the position up to which the page is complete.
 func (l *lister) take(streams []*listStream, from listPlace, last listEntry) listEntry {
-	var limit *listEntry // no entry behind it can be taken yet
+	var limit *listEntry // entries after it cannot be taken yet
 	for _, s := range streams {
 		if !s.end && s.begun && (limit == nil || s.at.order(*limit) < 0) {
 			limit = &s.at
 		}
 	}
-	for len(l.page.Lines) < l.most {
+	for len(l.page.Lines) < l.pageSize {
 		var first *listStream
 		for _, s := range streams {
 			if len(s.found) > 0 && (first == nil || s.found[0].order(first.found[0]) < 0) {
@@ -293,7 +295,8 @@ func (l *lister) take(streams []*listStream, from listPlace, last listEntry) lis
 	return last
 }
 
-// addBodies reads the payloads and results of the tasks in the page. A task that is gone by now stays as it is.
+// addBodies reads the payloads and results of the tasks in the page. A task that was removed
+// meanwhile stays as it is.
 func (l *lister) addBodies(ctx context.Context) error {
 	ids := make([]string, len(l.page.Lines))
 	for i, line := range l.page.Lines {

@@ -19,14 +19,15 @@ import (
 type Oldest struct {
 	Queue string        `json:"queue"`
 	ID    string        `json:"id"`
-	Since time.Time     `json:"since_at"` // since when it can be fetched
-	Wait  time.Duration `json:"wait_ms"`  // how long that is, on the clock of Redis
+	Since time.Time     `json:"since_at"` // the instant from which it can be fetched
+	Wait  time.Duration `json:"wait_ms"`  // the time since then, on the clock of Redis
 }
 
-// OldestWaiting returns the task that has been in line for the longest time, of each queue that has tasks in
-// line, sorted by queue. It looks at the first task of each priority in each partition, so its cost depends on the
-// number of queues and not on that of tasks, nor on the size of their headers and payloads. A task that was given back or
-// woken stands before others of its priority, so that one behind it can have waited longer.
+// OldestWaiting returns the task that has been in line for the longest time, for each queue that has
+// tasks in line, sorted by queue. It looks at the first task of each priority in each partition. So
+// its cost depends on the number of queues, but not on the number of tasks or the size of their
+// headers and payloads. A task that was given back or woken comes before others of its priority, so
+// that a later one can have waited longer.
 func OldestWaiting(ctx context.Context, q *queue.Queue) ([]Oldest, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("oldest waiting", "", err)
@@ -38,16 +39,16 @@ func OldestWaiting(ctx context.Context, q *queue.Queue) ([]Oldest, error) {
 	return OldestIn(ctx, q, stats.Queues)
 }
 
-// OldestIn is [OldestWaiting] for some queues. It takes their counts, as [queue.Queue.Stats] has returned them, and does
-// not look at queues without tasks in line.
+// OldestIn is [OldestWaiting] for these queues. With the counts that [queue.Queue.Stats] has
+// returned, it skips queues without tasks in line.
 func OldestIn(ctx context.Context, q *queue.Queue, queues []queue.QueueStats) ([]Oldest, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("oldest waiting", "", err)
 	}
 	oldest := map[string]Oldest{}
-	for some := range slices.Chunk(queues, 100) {
+	for chunk := range slices.Chunk(queues, 100) {
 		for p := range q.Partitions() {
-			if err := addOldest(ctx, q, p, some, oldest); err != nil {
+			if err := addOldest(ctx, q, p, chunk, oldest); err != nil {
 				return nil, refusal.Failed("oldest waiting", "", err)
 			}
 		}
@@ -65,7 +66,7 @@ func OldestIn(ctx context.Context, q *queue.Queue, queues []queue.QueueStats) ([
 	return list, nil
 }
 
-// addOldest looks at the first task of each priority of some queues in a partition.
+// addOldest looks at the first task of each priority of these queues in a partition.
 func addOldest(ctx context.Context, q *queue.Queue, p int, queues []queue.QueueStats, oldest map[string]Oldest) error {
 	var firsts []*redis.StringSliceCmd
 	engine.Pipelined(ctx, q.Client(), func(pipe redis.Pipeliner) {
@@ -79,27 +80,28 @@ func addOldest(ctx context.Context, q *queue.Queue, p int, queues []queue.QueueS
 		}
 	})
 	var ids []string
-	for _, first := range firsts {
-		some, err := first.Result()
+	for _, reply := range firsts {
+		first, err := reply.Result()
 		if err != nil {
 			return q.Engine().Unread(ctx, p, err)
 		}
-		ids = append(ids, some...)
+		ids = append(ids, first...)
 	}
 	tasks, err := readReady(ctx, q, p, ids)
 	for _, o := range tasks {
-		if known, there := oldest[o.Queue]; !there || o.Since.Before(known.Since) {
+		if best, exists := oldest[o.Queue]; !exists || o.Since.Before(best.Since) {
 			oldest[o.Queue] = o
 		}
 	}
 	return err
 }
 
-// firstLine is how many bytes of a record are read for its first line.
+// firstLine is the number of bytes of a record that are read for its first line.
 const firstLine = 1024
 
-// readReady reads since when tasks of a partition can be fetched, without their headers and payloads. It leaves out tasks that are not
-// in line any more, and records that are damaged. docs/reference/keys.md promises the form of records.
+// readReady reads the instants from which tasks of a partition can be fetched, without their headers
+// and payloads. It skips tasks that are no longer in line, and records that are damaged.
+// docs/reference/keys.md promises the form of records.
 func readReady(ctx context.Context, q *queue.Queue, p int, ids []string) ([]Oldest, error) {
 	specs, states := make([]*redis.StringCmd, len(ids)), make([]*redis.StringCmd, len(ids))
 	engine.Pipelined(ctx, q.Engine().Client(), func(pipe redis.Pipeliner) {
@@ -125,12 +127,12 @@ func readReady(ctx context.Context, q *queue.Queue, p int, ids []string) ([]Olde
 	return tasks, nil
 }
 
-// readyAt returns since when a task in line can be fetched: since it was created, or since its delay or the wait before
-// its retry was over, or since it was given back.
+// readyAt returns the instant from which a task in line can be fetched: its creation, the end of its
+// delay or back-off, or the instant at which it was given back.
 func readyAt(spec, state string) time.Time {
 	lines, _, _ := strings.Cut(state, "\n\n")
 	for line := range strings.Lines(lines) {
-		if value, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "ready_at="); is {
+		if value, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "ready_at="); ok {
 			return engine.Instant(value)
 		}
 	}

@@ -9,22 +9,23 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Purged counts what [Purge] did to the records that matched.
+// Purged counts the records that matched, by the effect of [Purge].
 type Purged struct {
-	Removed int64 // are removed
-	Later   int64 // will be removed by a reaper, a minute after the end of their task
-	Kept    int64 // are still needed (refusal.ErrNeeded), or cannot be read
+	Removed int64 // removed
+	Later   int64 // to be removed by a reaper, a minute after the end of their task
+	Kept    int64 // still needed (refusal.ErrNeeded), or unreadable
 }
 
-// Purge removes the records of all ended tasks that match a filter, before their retention is over. It lists them as
-// [Each] does, and removes them as [queue.Queue.DeleteAll] does, up to 500 in a call and one call at a time. Unlike the other functions
-// of this package it changes the namespace. Its user needs the rights of a producer and of a reader.
+// Purge removes the records of all ended tasks that match a filter, before their retention is over.
+// It lists them as [Each] does, and removes them as [queue.Queue.DeleteAll] does, up to 500 in a
+// call and one call at a time. Its user needs the rights of a producer and of a reader, because
+// Purge changes the namespace.
 //
-// Filter.Statuses defaults to all final statuses. Purge returns [refusal.ErrInvalid] if one of them is not final. With
-// Filter.Before it removes only the records of tasks that ended before that time. Tasks that [ListPage].Unlisted
-// names are not removed.
+// Filter.Statuses defaults to all final statuses. If one of them is not final, Purge returns
+// [refusal.ErrInvalid]. With Filter.Before it removes only the records of tasks that ended before
+// that time. It does not remove the tasks that [ListPage].Unlisted describes.
 //
-// If Purge fails or ctx ends, Purged counts what was done until then. Call Purge again for the rest.
+// If Purge fails or ctx ends, Purged counts its effects until then. Call Purge again for the rest.
 func Purge(ctx context.Context, q *queue.Queue, f Filter) (Purged, error) {
 	var sum Purged
 	if err := q.Ready(ctx); err != nil {
@@ -42,11 +43,11 @@ func Purge(ctx context.Context, q *queue.Queue, f Filter) (Purged, error) {
 		for i, l := range page.Lines {
 			ids[i] = l.ID
 		}
-		all, err := q.DeleteAll(ctx, ids)
+		deletions, err := q.DeleteAll(ctx, ids)
 		if err != nil {
 			return err
 		}
-		for _, d := range all {
+		for _, d := range deletions {
 			sum.add(d)
 		}
 		return nil
@@ -60,7 +61,7 @@ func (p *Purged) add(d queue.Deletion) {
 		p.Removed++
 	case d.Err == nil:
 		p.Later++
-	case !errors.Is(d.Err, refusal.ErrNotFound): // another program removed that one
+	case !errors.Is(d.Err, refusal.ErrNotFound): // with ErrNotFound another program removed the record
 		p.Kept++
 	}
 }

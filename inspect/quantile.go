@@ -39,22 +39,22 @@ func newHistogram(bounds []int64) Histogram {
 	return h
 }
 
-// add adds n to what a field of a histogram counts: a bound, more or sum.
-func (h *Histogram) add(what string, n int64) {
-	switch bound := engine.Number(what); {
-	case what == "sum":
+// add adds n to the counter that a field of a histogram names: a bound, more or sum.
+func (h *Histogram) add(name string, n int64) {
+	switch bound := engine.Number(name); {
+	case name == "sum":
 		h.Sum += float64(n) / 1000
-	case what == "more":
+	case name == "more":
 		h.Counts[len(h.Buckets)] += n
-	case bound > 0: // a bound that this version does not know counts in the next larger bucket
+	case bound > 0: // a bound of another version counts in the next larger bucket
 		at, _ := slices.BinarySearch(h.Buckets, float64(bound)/1000)
 		h.Counts[at] += n
 	}
 }
 
-// Quantile returns an upper bound of a fraction of the values: that of the bucket in which the value at the
-// fraction is. Quantile(0.99) is at least as large as 99 of 100 values. It returns NaN if there are no values, and
-// +Inf if the value is above all bounds.
+// Quantile returns an upper bound of a fraction of the values: the bound of the bucket that contains
+// the value at the fraction. For example, Quantile(0.99) is at least as large as 99 of 100 values.
+// It returns NaN if there are no values, and +Inf if the value is above all bounds.
 func (h Histogram) Quantile(fraction float64) float64 {
 	n := h.Count()
 	if n == 0 {

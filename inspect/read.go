@@ -12,24 +12,25 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Whole is a task with all that is stored for it.
+// Whole is a task with everything that is stored for it.
 type Whole struct {
 	*queue.Record
 	Explanation *Explanation // nil if the task ended or was removed while it was read
-	// Children are the newest children of the task that are still stored, at most 100, the newest first.
-	// The field children of the record says how many there were.
+	// Children are the newest children of the task that are still stored, at most 100, the newest
+	// first. The field children of the record counts all that were created.
 	Children []*queue.Record
 	// Members are the first members of the wait of an agent, at most 100, in the order of the call. A member whose record does
 	// not exist is missing.
 	Members []*queue.Record
-	Memory  *queue.Memory // what an agent remembers; nil for other tasks, and after the agent's end
+	Memory  *queue.Memory // the journal of an agent; nil for other tasks, and after the agent's end
 }
 
 // newestChildren is the maximum number of children, and of members, that Read returns.
 const newestChildren = 100
 
-// Read reads all that is stored for a task. It changes nothing. It makes a call for each part, so the task may
-// change between them. It returns [refusal.ErrNotFound] if there is no such task.
+// Read reads everything that is stored for a task. It changes nothing. It makes a call for each
+// part, so the task may change between them. If there is no such task, it returns
+// [refusal.ErrNotFound].
 func Read(ctx context.Context, q *queue.Queue, id string) (*Whole, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("read", "", err)
@@ -48,11 +49,11 @@ func Read(ctx context.Context, q *queue.Queue, id string) (*Whole, error) {
 		}
 	}
 	if e := w.Explanation; e != nil && e.Wait != nil {
-		all, err := q.GetAll(ctx, e.Wait.Tasks[:min(len(e.Wait.Tasks), newestChildren)])
+		records, err := q.GetAll(ctx, e.Wait.Tasks[:min(len(e.Wait.Tasks), newestChildren)])
 		if err != nil {
 			return nil, err
 		}
-		w.Members = slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil })
+		w.Members = slices.DeleteFunc(records, func(r *queue.Record) bool { return r == nil })
 	}
 	if w.Fields["journal"] != "" && !w.Status.Ended() {
 		if w.Memory, err = q.Attempts().Recall(ctx, id); err != nil {
@@ -73,8 +74,8 @@ func children(ctx context.Context, q *queue.Queue, id string) ([]*queue.Record, 
 		return nil, err
 	}
 	slices.Reverse(ids)
-	all, err := q.GetAll(ctx, ids)
-	return slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil }), err
+	records, err := q.GetAll(ctx, ids)
+	return slices.DeleteFunc(records, func(r *queue.Record) bool { return r == nil }), err
 }
 
 // childLine is a child in the JSON of a task.
@@ -96,8 +97,8 @@ type memoryPart struct {
 	Text  string `json:"text"`
 }
 
-// MarshalJSON encodes the task as one object: the fields of the record, and of the explanation what the record
-// does not have.
+// MarshalJSON encodes the task as one object: the fields of the record, and those fields of the
+// explanation that the record does not have.
 func (w *Whole) MarshalJSON() ([]byte, error) {
 	var o jsonline.Object
 	o.Word("id", w.ID)

@@ -8,25 +8,28 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Suggestion says how long tasks of a kind took, so that somebody can choose a timeout for it.
+// Suggestion holds the run times of tasks of a kind, from which a person can choose a timeout.
 type Suggestion struct {
 	Kind     string
-	Count    int64 // how many tasks ended after they had run
-	TimedOut int64 // those of them that timed out: they would have taken longer
-	// Upper bounds of what a half of them took, 99 % and 99.5 %; 0 if there are no tasks, or if some of these took longer than a day.
+	Count    int64 // number of tasks that ended after they had run
+	TimedOut int64 // number of these that timed out, and would have taken longer
+	// Upper bounds of the time that a half of them took, 99 % and 99.5 %; 0 if there are no tasks,
+	// or if some of these took longer than a day.
 	P50, P99, P995 time.Duration
 }
 
-// Timeout returns a time that tasks of the kind need only rarely: the factor times P995. It is 0 if P995 is not known.
+// Timeout returns a timeout that tasks of the kind rarely reach: the factor times P995. It is 0 if
+// P995 is unknown.
 func (s Suggestion) Timeout(factor float64) time.Duration {
 	return time.Duration(float64(s.P995) * factor).Round(time.Millisecond)
 }
 
-// Suggest returns how long tasks of some kinds took, in all queues, since the namespace was created.
+// Suggest returns the run times of tasks of these kinds, in all queues, since the namespace was
+// created.
 func Suggest(ctx context.Context, q *queue.Queue, kinds ...string) ([]Suggestion, error) {
-	all := make([]Suggestion, len(kinds))
+	suggestions := make([]Suggestion, len(kinds))
 	if len(kinds) == 0 {
-		return all, nil
+		return suggestions, nil
 	}
 	figures, err := figuresOf(ctx, q, kinds)
 	if err != nil {
@@ -34,20 +37,20 @@ func Suggest(ctx context.Context, q *queue.Queue, kinds ...string) ([]Suggestion
 	}
 	for i, kind := range kinds {
 		took := newHistogram(timeBounds)
-		all[i].Kind = kind
+		suggestions[i].Kind = kind
 		for _, f := range figures {
 			if f.Kind != kind {
 				continue
 			}
-			all[i].TimedOut += f.Timed.Count()
+			suggestions[i].TimedOut += f.Timed.Count()
 			for bucket, n := range f.Duration.Counts {
 				took.Counts[bucket] += n
 			}
 		}
-		all[i].Count = took.Count()
-		all[i].P50, all[i].P99, all[i].P995 = inTime(took.Quantile(0.5)), inTime(took.Quantile(0.99)), inTime(took.Quantile(0.995))
+		suggestions[i].Count = took.Count()
+		suggestions[i].P50, suggestions[i].P99, suggestions[i].P995 = inTime(took.Quantile(0.5)), inTime(took.Quantile(0.99)), inTime(took.Quantile(0.995))
 	}
-	return all, nil
+	return suggestions, nil
 }
 
 // inTime returns a quantile as a time, 0 if it is unknown.

@@ -11,19 +11,19 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Sweep says when the reapers of a partition work.
+// Sweep describes the work of the reapers in a partition.
 type Sweep struct {
 	Partition int
-	// SweptAt is when the reaper with the turn last swept the partition. It is zero if no reaper has swept it
-	// since it was created, or if an older version did.
+	// SweptAt is the last sweep of the partition by a reaper with the turn. It is zero if no reaper
+	// has swept it since it was created, or if an older version did.
 	SweptAt time.Time
-	// TurnOf is the id of the reaper with the turn, "" if no reaper has taken it yet. The turn ends at
-	// TurnUntil unless that reaper sweeps again before; then any other reaper can take it.
+	// TurnOf is the id of the reaper with the turn, "" if no reaper has taken it yet. If that reaper
+	// does not sweep again before TurnUntil, any other reaper can take the turn.
 	TurnOf    string
 	TurnUntil time.Time
 }
 
-// Sweeps returns when each partition was last swept, and by whom. It reads one key in each partition.
+// Sweeps returns the last sweep and the turn of each partition. It reads one key in each partition.
 func Sweeps(ctx context.Context, q *queue.Queue) ([]Sweep, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("sweeps", "", err)
@@ -37,13 +37,13 @@ func Sweeps(ctx context.Context, q *queue.Queue) ([]Sweep, error) {
 			reads[p] = pipe.HMGet(ctx, q.Root(p), "swept_at", "turn_of", "turn_until")
 		}
 	})
-	all := make([]Sweep, q.Partitions())
-	for p, read := range reads {
-		f, err := read.Result()
+	sweeps := make([]Sweep, q.Partitions())
+	for p, reply := range reads {
+		f, err := reply.Result()
 		if err != nil {
 			return nil, refusal.Failed("sweeps", "", q.Engine().Unread(ctx, p, err))
 		}
-		all[p] = Sweep{p, engine.Instant(f[0]), engine.Text(f[1]), engine.Instant(f[2])}
+		sweeps[p] = Sweep{p, engine.Instant(f[0]), engine.Text(f[1]), engine.Instant(f[2])}
 	}
-	return all, nil
+	return sweeps, nil
 }

@@ -17,22 +17,22 @@ import (
 // Worker is a live worker: it has a lease in at least one partition.
 type Worker struct {
 	ID string
-	// State is the state that the worker reported. It is "" if the worker reported none, as a client
-	// in another language may do.
+	// State is the state that the worker reported, "" if it reported none, as a client in another
+	// language may do.
 	State queue.WorkerState
-	// StopAsked is when Queue.StopWorker requested it to stop; zero if it did not.
+	// StopAsked is the instant at which Queue.StopWorker requested a stop; zero if it did not.
 	StopAsked time.Time
 	Held      int       // number of tasks that it has claimed
-	LeaseEnds time.Time // when the first of its leases ends
+	LeaseEnds time.Time // the end of its first lease
 
-	// The worker reported the following fields. They are zero if it did not.
+	// The worker reported the following fields. They are zero if it did not report them.
 
 	Name, Host  string
 	PID         int
 	Concurrency int
 	Queues      map[string]int // weights by queue
 	Strict      []string       // queues in strict order, instead of Queues
-	Kinds       []string       // kinds that it has handlers for
+	Kinds       []string       // kinds with a handler in this worker
 	StartedAt   time.Time
 }
 
@@ -71,23 +71,24 @@ func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("workers", "", err)
 	}
-	all := map[string]*Worker{}
+	byID := map[string]*Worker{}
 	for p := range q.Partitions() {
-		if err := addWorkers(ctx, q, p, all); err != nil {
+		if err := addWorkers(ctx, q, p, byID); err != nil {
 			return nil, refusal.Failed("workers", "", err)
 		}
 	}
-	list := make([]Worker, 0, len(all))
-	for _, w := range all {
+	list := make([]Worker, 0, len(byID))
+	for _, w := range byID {
 		list = append(list, *w)
 	}
 	slices.SortFunc(list, func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
 }
 
-// addWorkers adds the workers of a partition. Several pages may have the same worker.
-func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Worker) error {
-	told := map[string]bool{}
+// addWorkers adds the workers of a partition. It skips a worker that it has seen, because several
+// pages may contain the same worker.
+func addWorkers(ctx context.Context, q *queue.Queue, p int, byID map[string]*Worker) error {
+	seen := map[string]bool{}
 	return q.Engine().Pages(ctx, p, "read_workers", 1, func(reply []any) error {
 		now := engine.Instant(reply[0])
 		for _, answer := range reply[2:] {
@@ -96,46 +97,46 @@ func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Work
 				return err
 			}
 			if engine.Instant(row[1]).Before(now) {
-				continue // it is dead, and no sweep has removed it yet
+				continue // its lease has expired, but no sweep has removed it yet
 			}
 			id := engine.Text(row[0])
-			if told[id] {
+			if seen[id] {
 				continue
 			}
-			told[id] = true
-			if all[id] == nil {
-				all[id] = &Worker{ID: id}
+			seen[id] = true
+			if byID[id] == nil {
+				byID[id] = &Worker{ID: id}
 			}
-			all[id].add(row)
+			byID[id].add(row)
 		}
 		return nil
 	})
 }
 
-// add adds the row that a partition has for the worker (lua/call/read_workers.lua).
+// add adds the row of the worker in a partition (lua/call/read_workers.lua).
 func (w *Worker) add(row []any) {
-	if ends := engine.Instant(row[1]); w.LeaseEnds.IsZero() || ends.Before(w.LeaseEnds) {
-		w.LeaseEnds = ends
+	if end := engine.Instant(row[1]); w.LeaseEnds.IsZero() || end.Before(w.LeaseEnds) {
+		w.LeaseEnds = end
 	}
 	w.Held += int(engine.Number(row[2]))
 	for i := 3; i+1 < len(row); i += 2 {
 		switch value := engine.Text(row[i+1]); engine.Text(row[i]) {
 		case "state":
-			if w.State != queue.WorkerDraining { // a worker reports it to one partition after the other
+			if w.State != queue.WorkerDraining { // a worker reports that it drains to one partition after the other
 				w.State = queue.WorkerState(value)
 			}
 		case "stop_at":
 			w.StopAsked = engine.Instant(value)
 		case "about":
-			w.read(value)
+			w.readDescription(value)
 		}
 	}
 }
 
-// read decodes what the worker reported. It ignores text that it cannot decode, as another client may send
-// something else.
-func (w *Worker) read(about string) {
-	var said struct {
+// readDescription decodes the description that the worker reported. It ignores a text that it cannot
+// decode, because another client may send something else.
+func (w *Worker) readDescription(about string) {
+	var fields struct {
 		Name, Host  string
 		PID         int
 		Concurrency int
@@ -144,12 +145,12 @@ func (w *Worker) read(about string) {
 		Kinds       []string
 		StartedAt   int64 `json:"started_at"`
 	}
-	if json.Unmarshal([]byte(about), &said) != nil {
+	if json.Unmarshal([]byte(about), &fields) != nil {
 		return
 	}
-	w.Name, w.Host, w.PID, w.Concurrency = said.Name, said.Host, said.PID, said.Concurrency
-	w.Queues, w.Strict, w.Kinds = said.Queues, said.Strict, said.Kinds
-	if said.StartedAt > 0 {
-		w.StartedAt = time.UnixMilli(said.StartedAt)
+	w.Name, w.Host, w.PID, w.Concurrency = fields.Name, fields.Host, fields.PID, fields.Concurrency
+	w.Queues, w.Strict, w.Kinds = fields.Queues, fields.Strict, fields.Kinds
+	if fields.StartedAt > 0 {
+		w.StartedAt = time.UnixMilli(fields.StartedAt)
 	}
 }

@@ -110,14 +110,14 @@ func (w *Worker) Use(middleware ...func(next Handler) Handler) {
 	w.middleware = append(w.middleware, middleware...)
 }
 
-// wrapped returns the handlers with their middleware.
+// wrapped returns the handlers inside their middleware.
 func (w *Worker) wrapped() handlers {
-	all := make(handlers, len(w.registered))
+	outer := make(handlers, len(w.registered))
 	for kind, handle := range w.registered {
 		for i := len(w.middleware) - 1; i >= 0; i-- {
 			handle = w.middleware[i](handle)
 		}
-		all[kind] = handle
+		outer[kind] = handle
 	}
-	return all
+	return outer
 }

@@ -59,18 +59,18 @@ func newPartition(w *Worker, number int) *partition {
 // claims returns the held claims, with new progress, and the seq up to which all fetches are over.
 // It reads both under one lock, so that each claim is either in the list or belongs to a fetch under
 // way. Redis gives back every other claim.
-func (p *partition) claims() (held []queue.Held, known int64) {
+func (p *partition) claims() (held []queue.Held, seq int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	held = make([]queue.Held, 0, len(p.held))
 	for _, a := range p.held {
 		held = append(held, a.heldClaim())
 	}
-	known = p.seq
-	for _, seq := range p.openFetches {
-		known = min(known, seq-1)
+	seq = p.seq
+	for _, fetchSeq := range p.openFetches {
+		seq = min(seq, fetchSeq-1)
 	}
-	return held, known
+	return held, seq
 }
 
 // reported reports whether all outcomes are reported and no call is under way.

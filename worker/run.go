@@ -10,18 +10,18 @@ import (
 )
 
 // Run takes and runs tasks until ctx ends or a stop of the worker is requested
-// ([queue.Queue.StopWorker]). Then it waits for the handlers, reports their outcomes, and returns nil.
-// A worker runs once: a second call returns an error. If the config or the defaults of a kind are
-// invalid, Run returns an error and starts nothing.
+// ([queue.Queue.StopWorker]). Then it waits for the handlers, reports their outcomes, and returns
+// nil. A worker runs once: a second call returns an error. If the config or the defaults of a kind
+// are invalid, Run returns an error and starts nothing.
 //
-// If Redis is away, Run continues to try. It returns an error if the defaults cannot be stored, or the
-// first heartbeat in a partition fails, for a reason that waiting does not repair ([refusal.Permanent]:
-// a wrong password, a missing right). It also returns an error when the client is closed
-// ([refusal.ErrClosed]), or when the namespace has been upgraded to a version that this program does not work with
-// ([refusal.ErrNewer]). After the first heartbeat, Run treats a password or a right that it loses as
-// an outage, and tries again.
+// If Redis is unreachable, Run continues to try. It returns an error if waiting does not repair the
+// cause ([refusal.Permanent], for example a wrong password or a missing right), and the defaults
+// cannot be stored or the first heartbeat in a partition fails. It also returns an error when the
+// client is closed ([refusal.ErrClosed]), or when the namespace has been upgraded to a version that
+// this program does not work with ([refusal.ErrNewer]). After the first heartbeat, Run treats the
+// loss of a password or a right as an outage, and tries again.
 //
-// The contexts of handlers have the values of ctx, but do not end with it: handlers have
+// The contexts of handlers have the values of ctx, but do not end with it, because handlers have
 // Config.ShutdownTimeout to finish.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
@@ -32,7 +32,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	if err := w.defineKindsPatiently(ctx); err != nil {
 		w.mu.Lock()
-		w.ran = false // nothing was started: Run may be called again
+		w.ran = false // nothing was started, so Run may be called again
 		w.mu.Unlock()
 		return err
 	}
@@ -66,7 +66,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return failed
 }
 
-// startBackground starts the worker's own goroutines. endStops ends the subscription to stop messages.
+// startBackground starts the goroutines of the worker, except those of handlers. endStops ends the
+// subscription to stop messages.
 func (w *Worker) startBackground() (endStops func()) {
 	w.about = w.description()
 	for n := range w.q.Partitions() {
@@ -83,7 +84,7 @@ func (w *Worker) startBackground() (endStops func()) {
 	return endStops
 }
 
-// prepare checks everything that can be checked before anything starts.
+// prepare makes all checks that are possible before anything starts.
 func (w *Worker) prepare() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +114,7 @@ func (w *Worker) check() error {
 		if err != nil {
 			return err
 		}
-		if fromEnv > 0 { // 0 is not stored: handlers of RunOne read the field without the lock
+		if fromEnv > 0 { // 0 must not be stored, because handlers of RunOne read the field without the lock
 			w.config.TaskTimeout = fromEnv
 		}
 	}

@@ -14,28 +14,27 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// runOneLease is longer than any test, even if the test moves its clock.
+// runOneLease is longer than any test, even a test that moves the clock.
 const runOneLease = 100 * 365 * 24 * time.Hour
 
-// Ran describes an attempt that RunOne made.
+// Ran describes an attempt of RunOne.
 type Ran struct {
 	Claim   queue.Claim   // the task as it was claimed
 	Report  queue.Outcome // the outcome that was reported; without a Verb the task was suspended
 	Verdict queue.Verdict // the reply of Redis to the report
 }
 
-// RunOne is for tests. It claims one ready task, runs its handler in the calling
-// goroutine, reports the outcome, and returns. Middleware, Info, panics, verdicts, limits
-// and stops work as they do in Run. Run must not have been called. If no task is ready, RunOne
-// returns nil and no error. It leaves no goroutine behind.
+// RunOne is for tests. It claims one ready task, runs its handler in the calling goroutine, reports
+// the outcome, and returns. Middleware, Info, panics, verdicts, limits and stops work as they do in
+// Run. Run must not have been called. If no task is ready, RunOne returns nil and no error. It
+// leaves no goroutine behind.
 //
-// RunOne takes the task from the named queues, in that order. Without names it uses the
-// worker's own queues, the queue of the greatest weight first. If there are several partitions,
-// it uses the first that has a ready task. When ctx ends, the handler's context ends with
-// ErrShutdown.
+// RunOne takes the task from the named queues, in that order. Without names it uses the worker's own
+// queues, beginning with the greatest weight. With several partitions, it uses the first that has a
+// ready task. When ctx ends, the handler's context ends with ErrShutdown.
 //
-// RunOne returns an error if the config is invalid, if a call to Redis fails, or if the task's
-// kind has no handler here. In the last case it gives the task back, as Run does.
+// RunOne returns an error if the config is invalid, if a call to Redis fails, or if the task's kind
+// has no handler here. In the last case it gives the task back, as Run does.
 //
 // The claim of RunOne does not expire: if the process dies, the task ends only by its own limits.
 func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
@@ -51,7 +50,7 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	if len(queues) == 0 {
 		queues = w.config.byWeight()
 	}
-	// Each call has an id of its own. So calls share no state, and a handler can call RunOne
+	// Each call has its own worker id, so that calls share no state, and a handler can call RunOne
 	// too.
 	o := &runOne{w: w, id: newID(w.config.Name), callCtx: queue.LogTo(context.WithoutCancel(ctx), w.log)}
 	defer o.endLeases()
@@ -78,8 +77,8 @@ func (w *Worker) checkRunOne() error {
 	return w.check()
 }
 
-// byWeight returns the queues by descending weight and then by name, so that tests get the same order
-// each time.
+// byWeight returns the queues by descending weight and then by name, so that a test gets the same
+// order each time.
 func (c *Config) byWeight() []string {
 	if len(c.Strict) > 0 {
 		return c.Strict
@@ -93,7 +92,7 @@ func (c *Config) byWeight() []string {
 type runOne struct {
 	w       *Worker
 	id      string
-	callCtx context.Context // of the calls to Redis; it does not end before them
+	callCtx context.Context // of the calls to Redis, which must not end with the handler
 	leased  []int           // the partitions in which the id has a lease
 }
 
@@ -121,13 +120,14 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 func (o *runOne) giveBack(claim *queue.Claim, kinds []string) error {
 	o.w.logUnknownKind(o.id, claim)
 	a := giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay, noHandler)
-	a.worker = o.id // and not the id of Run
+	a.worker = o.id // the id that claimed the task, not the id of Run
 	_, err := o.settle(a)
 	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",
 		claim.ID, claim.Kind, strings.Join(kinds, ", ")), err)
 }
 
-// run makes the attempt. Its outcome is reported even if the handler ends this goroutine.
+// run runs the attempt. The outcome is reported in a deferred function, because the handler can end
+// this goroutine (runtime.Goexit).
 func (o *runOne) run(ctx context.Context, handle Handler, claim *queue.Claim, received time.Time) (ran *Ran, err error) {
 	root, cancelRoot := context.WithCancelCause(o.callCtx)
 	defer cancelRoot(nil)
@@ -170,7 +170,8 @@ func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 	return reply.Verdicts[0], nil
 }
 
-// startWatch starts a goroutine that watches an attempt. end ends it, and sends the newest progress.
+// startWatch starts a goroutine that watches an attempt. end stops it, and sends the newest
+// progress.
 func (o *runOne) startWatch(a *attempt) (end func()) {
 	ctx, cancel := context.WithCancel(o.callCtx)
 	var group sync.WaitGroup
@@ -184,7 +185,7 @@ func (o *runOne) startWatch(a *attempt) (end func()) {
 	}
 }
 
-// watch ends the attempt's context when Redis reports that it must stop.
+// watch ends the attempt's context when Redis reports that the attempt must stop.
 func (o *runOne) watch(ctx context.Context, a *attempt) {
 	missed := make(chan struct{}, 1) // signalled when messages may have been lost
 	defer o.w.q.Attempts().Stops(o.id, a.partition.stop, func() { notify(missed) })()
@@ -201,19 +202,19 @@ func (o *runOne) watch(ctx context.Context, a *attempt) {
 }
 
 // heartbeat sends the newest progress, and returns the attempts that must stop. It waits for the
-// reply: a heartbeat that reached Redis after endLeases would leave a lease behind.
+// reply, because a heartbeat that reached Redis after endLeases would leave a lease behind.
 func (o *runOne) heartbeat(a *attempt) []queue.Stop {
-	held := a.heldClaim()
-	stops, err := o.w.q.Attempts().Heartbeat(o.callCtx, a.claim.Partition, o.id, runOneLease, 1, []queue.Held{held})
+	claim := a.heldClaim()
+	stops, err := o.w.q.Attempts().Heartbeat(o.callCtx, a.claim.Partition, o.id, runOneLease, 1, []queue.Held{claim})
 	if err == nil {
-		a.progress.markSent(held.Progress)
+		a.progress.markSent(claim.Progress)
 	} else {
 		o.w.logError(o.id, a.claim.Partition, "A heartbeat failed", err)
 	}
 	return stops
 }
 
-// endLeases ends the leases of this call. Redis gives back a task that was not reported.
+// endLeases ends the leases of this call, so that Redis gives back a task that was not reported.
 func (o *runOne) endLeases() {
 	ctx, cancel := context.WithTimeout(o.callCtx, endLeaseTimeout)
 	defer cancel()

@@ -14,8 +14,8 @@ const (
 	maxRefusals = 3 // refusals of an outcome before it is dropped
 )
 
-// startSender starts a goroutine that sends requests, if one is due, and reports whether it did. The
-// goroutine ends when there is nothing to send. Caller holds mu.
+// startSender starts a goroutine that sends requests, if a request is due, and reports whether it
+// did. The goroutine ends when there is nothing to send. Caller holds mu.
 func (p *partition) startSender() bool {
 	if p.closed || p.senders == maxSenders || !p.requestDue(p.senders) {
 		return false
@@ -29,7 +29,7 @@ func (p *partition) startSender() bool {
 func (p *partition) sendAll() {
 	defer p.w.drainStep()
 	for {
-		// Let handlers finish that are about to: their outcomes then go into this request.
+		// Handlers that are about to return run first, so that their outcomes go into this request.
 		runtime.Gosched()
 		r := p.nextRequest()
 		if r == nil {
@@ -54,8 +54,7 @@ func (p *partition) send(r *request) (queue.Reply, error) {
 	case len(r.outcomes) > 0:
 		return w.q.Attempts().Settle(w.callCtx, p.number, w.id, queue.NewCall(), r.outcomes, r.fetch)
 	case r.fetch.N > 0:
-		// Shutdown does not wait for this call. If Redis claims tasks for it, endLeases gives
-		// them back.
+		// Shutdown cancels this call. If Redis claims tasks for it, endLeases gives them back.
 		return w.q.Attempts().Fetch(w.fetchCtx, p.number, w.id, r.fetch)
 	}
 	return w.q.Attempts().Fetch(w.callCtx, p.number, w.id, r.fetch)
@@ -103,7 +102,7 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 		delete(p.held, a.key())
 	}
 	delay := p.growDelay()
-	woken := p.withdrawFromSlots(r.slots) // other partitions get its share until it fetches again
+	woken := p.withdrawFromSlots(r.slots) // until this partition fetches again, others can use its slots
 	r.slots = 0
 	p.mu.Unlock()
 	wakeAll(woken)
@@ -121,13 +120,13 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 //
 // If the request certainly had no effect, all outcomes are kept. If it may have had an effect, all
 // are dropped: package queue has repeated the request while that was safe, and now the record or the
-// lease decides. If Redis refused the request, one outcome may be the reason. The outcomes are then
-// sent again one by one, so that Redis accepts the others.
+// lease decides. If Redis refused the request, a single outcome may be the cause. The outcomes are
+// then sent again one by one, so that Redis accepts the others.
 func (p *partition) keepOrDrop(attempts []*attempt, err error) (kept, dropped []*attempt) {
 	switch {
 	case errors.Is(err, refusal.ErrUnknown):
 		return nil, attempts
-	case errors.Is(err, refusal.ErrUnavailable), refusal.Permanent(err): // the outcomes are not the reason
+	case errors.Is(err, refusal.ErrUnavailable), refusal.Permanent(err): // the cause is not in the outcomes
 		return attempts, nil
 	}
 	for _, a := range attempts {

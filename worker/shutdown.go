@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// reportTimeout bounds how long the worker tries to report the last outcomes after all handlers have
-// returned or were given up. If Redis is away longer, the leases decide.
+// reportTimeout bounds the report of the last outcomes, after all handlers have returned or were
+// given up. If Redis is unreachable longer, the tasks are given back when the leases expire.
 const reportTimeout = 5 * time.Second
 
-// drain takes no more tasks and waits for the handlers. After ShutdownTimeout it ends their contexts.
-// Handlers that do not return within ShutdownGrace are given up, and their tasks are given back. If
-// fail is called meanwhile, drain returns its error and waits no longer.
+// drain takes no more tasks and waits for the handlers. After ShutdownTimeout it ends their
+// contexts. Handlers that do not return within ShutdownGrace are given up, and their tasks are given
+// back. If fail is called meanwhile, drain returns that error at once.
 func (w *Worker) drain(cancelRoot context.CancelCauseFunc) error {
 	w.stopping.Store(true)
 	defer w.closePartitions()
@@ -33,13 +33,14 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) error {
 	return failed
 }
 
-// fail ends Run with an error: no call to Redis can succeed. Only the first call has an effect.
+// fail ends Run with an error, because no call to Redis can succeed. Only the first call has an
+// effect.
 func (w *Worker) fail(err error) {
 	w.failOnce.Do(func() { w.failed <- err })
 }
 
-// abandon ends all handlers without reporting their outcomes. Handlers that do not return within
-// ShutdownGrace are given up. It is called when the error of fail was received.
+// abandon ends all handlers without reporting their outcomes, after an error of fail. Handlers that
+// do not return within ShutdownGrace are given up.
 func (w *Worker) abandon(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)
 	w.closePartitions()
@@ -69,7 +70,7 @@ func (w *Worker) reported() bool {
 }
 
 // waitUntil waits up to d for a condition, and reports whether it holds. It checks the condition at
-// each drainStep. It returns the error of fail if that comes first.
+// each drainStep. An error of fail ends the wait.
 func (w *Worker) waitUntil(d time.Duration, condition func() bool) (holds bool, failed error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -85,7 +86,8 @@ func (w *Worker) waitUntil(d time.Duration, condition func() bool) (holds bool, 
 	return true, nil
 }
 
-// drainStep is called whenever a handler, a sender or a call has ended.
+// drainStep makes waitUntil check its condition. It is called when a handler, a sender or a call has
+// ended.
 func (w *Worker) drainStep() {
 	if w.stopping.Load() {
 		notify(w.drainSteps)

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// slots are the places in which handlers run. The partitions share them. If only one partition has
-// tasks, it can take all slots. Partitions that all have more tasks than slots get equal shares, and
+// slots are the worker's places for handlers, which the partitions share. A single partition that
+// has tasks can take all slots. Partitions that all have more tasks than slots get equal shares, and
 // take turns if there are fewer slots than partitions.
 //
-// A partition calls the methods while it holds its own lock. A method that can give slots to other
+// A partition calls the methods while it holds its own lock. A method that can grant slots to other
 // partitions returns their accounts: call wakeAll with them after that lock is released.
 type slots struct {
 	mu       sync.Mutex
 	total    int
 	free     int
-	accounts int        // how many accounts share the slots
-	wanting  int        // how many accounts want more slots than they have
-	waiting  []*account // accounts that want slots and got none, in the order in which they get some
+	accounts int        // number of accounts that share the slots
+	wanting  int        // number of accounts that want more slots than they hold
+	waiting  []*account // accounts that want slots and got none, in the order of their turns
 }
 
 // account is one partition's part of the slots.
@@ -30,9 +30,9 @@ type account struct {
 	backlog bool   // the partition's last fetch left tasks in Redis
 }
 
-// acquire reserves up to most slots and returns how many it got. If it got none, a is woken when
+// acquire reserves up to limit slots and returns their number. If it is 0, the account is woken when
 // slots are granted to it.
-func (s *slots) acquire(a *account, most int) int {
+func (s *slots) acquire(a *account, limit int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !a.wants {
@@ -40,7 +40,7 @@ func (s *slots) acquire(a *account, most int) int {
 		s.wanting++
 	}
 	s.grant(a)
-	n := min(a.granted, most)
+	n := min(a.granted, limit)
 	a.granted -= n
 	if n == 0 && !a.waits {
 		a.waits = true
@@ -49,8 +49,8 @@ func (s *slots) acquire(a *account, most int) int {
 	return n
 }
 
-// acquireFree reserves up to n slots that are free, without regard to the account's share, and
-// returns how many it got.
+// acquireFree reserves up to n free slots, without regard to the account's share, and returns their
+// number.
 func (s *slots) acquireFree(a *account, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,21 +69,21 @@ func (s *slots) release(a *account, n int) (woken []*account) {
 	return s.grantWaiting()
 }
 
-// fetched returns the slots that a fetch did not fill. more means that the partition has more tasks;
-// otherwise the account wants no more slots.
-func (s *slots) fetched(a *account, unused int, more bool) (woken []*account) {
+// fetched returns the slots that a fetch did not fill. hasMore means that the partition has more
+// tasks; otherwise the account wants no more slots.
+func (s *slots) fetched(a *account, unused int, hasMore bool) (woken []*account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.backlog = more
+	a.backlog = hasMore
 	s.free += unused
 	a.held -= unused
-	if !more {
+	if !hasMore {
 		s.withdraw(a)
 	}
 	return s.grantWaiting()
 }
 
-// returnGranted returns what was granted to an account that cannot use it now.
+// returnGranted returns the slots that were granted to an account which cannot use them now.
 func (s *slots) returnGranted(a *account) (woken []*account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +103,8 @@ func (s *slots) allFree() bool {
 func (s *slots) grant(a *account) bool {
 	n := min(s.free, share(s.total, s.wanting)-a.held)
 	if !a.backlog {
-		// It is unknown whether its partition has tasks, and whether it answers. If it does not
-		// answer, the other partitions must have slots.
+		// It is unknown whether the partition has tasks, and whether it answers. If it hangs, the
+		// slots must not all hang with it, so it gets no more than an equal share.
 		n = min(n, share(s.total, s.accounts))
 	}
 	if n <= 0 {
@@ -124,7 +124,7 @@ func (s *slots) grantWaiting() (woken []*account) {
 	for i := 0; s.free > 0 && i < len(s.waiting); {
 		a := s.waiting[i]
 		if !s.grant(a) {
-			i++ // this account has its share already; the next one may not
+			i++ // this account already has its share, but the next may not
 			continue
 		}
 		a.waits = false
@@ -134,7 +134,7 @@ func (s *slots) grantWaiting() (woken []*account) {
 	return woken
 }
 
-// withdraw removes an account from those that want slots.
+// withdraw removes an account from the accounts that want slots.
 func (s *slots) withdraw(a *account) {
 	s.takeGranted(a)
 	if a.wants {

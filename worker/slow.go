@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// slotTimeout is how long a request keeps its slots while its partition does not answer. After that
-// the other partitions get the slots.
+// slotTimeout is the time for which a request keeps its slots while its partition does not answer.
+// After that other partitions get the slots.
 const slotTimeout = 1500 * time.Millisecond
 
 // watchSlots takes back the slots of a request if its partition does not answer, until stop is
 // called. A request can also be slow because it is large. So watchSlots makes small calls to the
-// partition: while they are answered, the request keeps its slots. Without slots its tasks would be
-// given back, and sent once more.
+// partition, and the request keeps its slots while these are answered. Without slots its tasks would
+// be given back, and sent once more.
 func (p *partition) watchSlots(r *request) (stop func()) {
 	ctx, cancel := context.WithCancel(p.w.callCtx)
 	var check func()
@@ -21,7 +21,7 @@ func (p *partition) watchSlots(r *request) (stop func()) {
 		defer endTry()
 		err := p.w.q.Attempts().Answers(try, p.number)
 		switch {
-		case ctx.Err() != nil: // the reply is there
+		case ctx.Err() != nil: // the reply has arrived
 		case err == nil:
 			time.AfterFunc(slotTimeout/2, check)
 		default:
@@ -35,12 +35,12 @@ func (p *partition) watchSlots(r *request) (stop func()) {
 	}
 }
 
-// takeBackSlots gives the slots of a request to the other partitions. If the reply brings tasks later,
-// they run in the slots that are free then; the other tasks are given back.
+// takeBackSlots gives the slots of a request to the other partitions. If the reply later contains
+// tasks, they run in the slots that are free by then; the other tasks are given back.
 func (p *partition) takeBackSlots(r *request) {
 	var woken []*account
 	p.mu.Lock()
-	if r.slots > 0 { // otherwise the reply has just come
+	if r.slots > 0 { // otherwise the reply has just arrived
 		woken = p.withdrawFromSlots(r.slots)
 		r.slots = 0
 	}

@@ -14,15 +14,15 @@ type Stats struct {
 	// Refused counts the outcomes that came too late: the task had ended, or was claimed
 	// again.
 	Refused int64
-	// Dropped counts the outcomes that could not be reported. The next heartbeat does not name
-	// their claims, and so Redis gives their tasks back.
+	// Dropped counts the outcomes that could not be reported. Redis gives their tasks back, because
+	// the next heartbeat does not name their claims.
 	Dropped int64
 	// Stopped counts the attempts that Redis stopped.
 	Stopped int64
 	// Unknown counts the tasks that were given back because their kind has no handler here.
 	Unknown int64
 
-	// Slots is how many handlers can run at the same time: Config.Concurrency.
+	// Slots is the number of handlers that can run at the same time: Config.Concurrency.
 	Slots int64
 	// Running counts the handlers that run now. Stray counts the running handlers that have
 	// lost their claim.

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// maxThrottled is how many names a throttle allows in an interval. Producers choose the names of kinds, so there
-// can be any number of them.
+// maxThrottled is the greatest number of names that a throttle allows in an interval. It is needed
+// because producers choose the names of kinds, and can choose any number of them.
 const maxThrottled = 100
 
-// mostThrottled is the longest interval of a throttle.
-const mostThrottled = time.Hour
+// maxInterval is the longest interval of a throttle.
+const maxInterval = time.Hour
 
-// throttle allows something once in an interval, separately for each name. The interval doubles up to mostThrottled while
-// the name comes at least once in each.
+// throttle allows an action once in an interval, separately for each name. The interval of a name
+// doubles, up to maxInterval, while the name occurs at least once in each.
 type throttle struct {
 	every time.Duration
 	mu    sync.Mutex
 	names map[string]*interval
 }
 
-// interval is the interval of a name.
+// interval is the present interval of a name.
 type interval struct {
-	from, seen time.Time // when it began, and when the name last came
-	span       time.Duration
+	start, seen time.Time // the start of the interval, and the last time that the name occurred
+	span        time.Duration
 }
 
 func (t *throttle) allow(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	i, known := t.names[name]
+	i, exists := t.names[name]
 	switch {
-	case known && now.Sub(i.from) < i.span:
+	case exists && now.Sub(i.start) < i.span:
 		i.seen = now
 		return false
-	case known && now.Sub(i.seen) < t.every: // it lasts
-		*i = interval{now, now, min(2*i.span, mostThrottled)}
+	case exists && now.Sub(i.seen) < t.every: // the name still occurs, so the interval doubles
+		*i = interval{now, now, min(2*i.span, maxInterval)}
 		return true
 	}
-	if !known && len(t.names) >= maxThrottled {
-		maps.DeleteFunc(t.names, func(_ string, i *interval) bool { return now.Sub(i.from) >= i.span })
+	if !exists && len(t.names) >= maxThrottled {
+		maps.DeleteFunc(t.names, func(_ string, i *interval) bool { return now.Sub(i.start) >= i.span })
 		if len(t.names) >= maxThrottled {
 			return false
 		}

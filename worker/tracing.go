@@ -10,12 +10,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// traced returns what spans say about the attempt's task.
+// traced returns the attributes of the attempt's task for its spans.
 func (a *attempt) traced() spans.Task {
 	return spans.Task{ID: a.claim.ID, Kind: a.claim.Kind, Queue: a.claim.Queue, Headers: a.claim.Headers}
 }
 
-// trace starts the span of the attempt, and returns the context of its handler with it.
+// trace starts the span of the attempt, and returns the handler's context with it.
 func (a *attempt) trace(ctx context.Context) context.Context {
 	tracer := a.partition.w.q.Tracer()
 	if tracer == nil {
@@ -25,7 +25,8 @@ func (a *attempt) trace(ctx context.Context) context.Context {
 	return ctx
 }
 
-// traceEnd ends the span of the attempt. cause is the cause of the handler's context, nil if that had not ended.
+// traceEnd ends the span of the attempt. cause is the cause of the handler's context, nil if the
+// context had not ended.
 func (a *attempt) traceEnd(cause error) {
 	if a.span == nil {
 		return
@@ -58,7 +59,8 @@ func causeType(cause error) string {
 	return "shutdown"
 }
 
-// traceReport makes the span of the report of the attempt, which was sent at this instant. err is the error of the call.
+// traceReport makes the span of the attempt's report, which was sent at this instant. err is the
+// error of the call.
 func (a *attempt) traceReport(sent time.Time, v queue.Verdict, err error) {
 	if a.span == nil {
 		return

@@ -9,8 +9,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// trouble is which calls of a partition fail. It is over when each of them has succeeded again. So a call that fails
-// while others succeed is one trouble, and not a new one after each success.
+// trouble records which calls of a partition fail. It ends when each failing call has succeeded
+// again. So a call that fails while others succeed is one trouble in the log, and not a new one
+// after each success.
 type trouble struct {
 	mu      sync.Mutex
 	lasting logonce.Trouble
@@ -27,9 +28,9 @@ const (
 	descriptions
 )
 
-// callFailed logs an error after which the worker tries again: the first, and reminders while calls fail. If the
-// client is closed or the namespace has a newer version, it ends Run.
-func (p *partition) callFailed(call repeated, what string, err error, more ...any) {
+// callFailed logs an error after which the worker tries again: the first, and reminders while calls
+// fail. If the client is closed or the namespace has a newer version, it ends Run.
+func (p *partition) callFailed(call repeated, message string, err error, attributes ...any) {
 	if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) {
 		p.w.fail(err)
 		return
@@ -45,7 +46,7 @@ func (p *partition) callFailed(call repeated, what string, err error, more ...an
 	}
 	t.failing[call] = true
 	if log, unlogged := t.lasting.Failed(); log {
-		p.w.log.Error(what, append([]any{"worker", p.w.id, "partition", p.number, "error", err, "not_logged_before", unlogged}, more...)...)
+		p.w.log.Error(message, append([]any{"worker", p.w.id, "partition", p.number, "error", err, "not_logged_before", unlogged}, attributes...)...)
 	}
 }
 

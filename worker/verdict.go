@@ -8,8 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// verdict is an error by which a handler decides what happens to its task. It can be wrapped in other
-// errors.
+// verdict is an error with which a handler decides the fate of its task. Other errors can wrap it.
 type verdict struct {
 	verb  queue.Verb
 	class queue.Class
@@ -35,8 +34,8 @@ func (v *verdict) Error() string {
 // Unwrap returns the handler's own error.
 func (v *verdict) Unwrap() error { return v.err }
 
-// RetryAfter returns an error that fails the attempt. If the task has a retry left, it runs again
-// after d. If err is an error of Fail, the record keeps its code. err may be nil.
+// RetryAfter returns an error that fails the attempt. If a retry remains, the task runs again after
+// d. If err is an error of Fail, the record keeps its code. err may be nil.
 func RetryAfter(d time.Duration, err error) error {
 	return &verdict{verb: queue.Fail, class: queue.ClassError, code: VerdictOf(err).Code, delay: max(d, 0), err: err}
 }
@@ -54,14 +53,15 @@ func Fail(code int, err error) error {
 }
 
 // Release returns an error that gives the task back. The task runs again after d, in this or another
-// worker, and no retry is spent. The text of an error that wraps it says why: the record keeps it until the task runs again.
+// worker, and uses no retry. An error that wraps it is the reason: the record keeps its text until
+// the task runs again.
 func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
 }
 
-// VerdictOf returns the outcome that an error of a handler means: the Verb, Class, Code and Delay
-// of RetryAfter, Discard, Fail or Release, and those of a plain failure for any other error. The other
-// fields are zero. Use it to store an error and make it again later, as package agentwait does.
+// VerdictOf converts an error of a handler to an outcome: to the Verb, Class, Code and Delay of
+// RetryAfter, Discard, Fail or Release, and to a plain failure for any other error. The other fields
+// are zero. With it, package agentwait stores an error and makes it again later.
 func VerdictOf(err error) queue.Outcome {
 	var v *verdict
 	if errors.As(err, &v) {
@@ -70,7 +70,7 @@ func VerdictOf(err error) queue.Outcome {
 	return queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}
 }
 
-// ErrSuspended is the error of a handler that has given up its claim itself, as an agent does when it
-// waits (package agentwait). The worker reports no outcome for such an attempt. If the handler still
-// had its claim, the next heartbeat gives the task back.
+// ErrSuspended is the error of a handler that has given up its claim itself. An agent does so when
+// it waits (package agentwait). The worker reports no outcome for such an attempt. If the handler
+// still had its claim, the next heartbeat gives the task back.
 var ErrSuspended = errors.New("the agent is suspended and runs again when its wait is over: return this error from the handler")

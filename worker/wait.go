@@ -15,13 +15,14 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// longer returns how long to wait after a further failure: 50 ms the first time, when delay is 0, and
-// then twice the delay, up to 1 s.
+// longer returns the pause after a further failure: 50 ms at first, when delay is 0, and then twice
+// the delay, up to 1 s.
 func longer(delay time.Duration) time.Duration {
 	return min(max(2*delay, 50*time.Millisecond), time.Second)
 }
 
-// notify signals a channel that has room for one signal. A signal that is already there is enough.
+// notify signals a channel that has room for one signal. It does not block, because a signal that is
+// already there is enough.
 func notify(signal chan<- struct{}) {
 	select {
 	case signal <- struct{}{}:

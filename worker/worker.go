@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Worker takes tasks from queues and runs their handlers. Make one with New, register handlers, and
-// call Run once.
+// Worker takes tasks from queues and runs their handlers. Make a worker with New, register handlers,
+// and call Run once.
 type Worker struct {
 	q        *queue.Queue
 	config   Config
@@ -21,7 +21,7 @@ type Worker struct {
 	kindLog  throttle // of kinds without a handler, by kind
 	errorLog throttle // of errors without an end, by partition
 
-	mu         sync.Mutex // guards what is registered before Run
+	mu         sync.Mutex // guards the registrations, which end with Run
 	ran        bool
 	registered map[string]Handler
 	defaults   map[string]queue.Defaults // by kind
@@ -34,13 +34,13 @@ type Worker struct {
 	partitions []*partition
 	about      string          // see description
 	root       context.Context // the parent of the contexts of all handlers
-	fetchCtx   context.Context // Run's own: it ends when shutdown begins
+	fetchCtx   context.Context // for fetches: it ends when shutdown begins
 	end        context.CancelFunc
 	endOnce    sync.Once
-	callCtx    context.Context // of the calls that shutdown still needs: it ends after the handlers
+	callCtx    context.Context // for the calls that shutdown still needs: it ends after the handlers
 	stopping   atomic.Bool     // no more tasks are taken
 	drainSteps chan struct{}   // see drainStep
-	failed     chan error      // why Run cannot continue: one error at most, see fail
+	failed     chan error      // the error that ends Run, at most one: see fail
 	failOnce   sync.Once
 	background sync.WaitGroup // the worker's goroutines except those of handlers
 }
