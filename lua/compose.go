@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// place is the file and line in which a line of composed text was written.
+// place is the source file and line of a line of composed text.
 type place struct {
 	file string
 	line int
@@ -23,8 +23,7 @@ type line struct {
 	text string
 }
 
-// file is a parsed source file: what the loader needs to know, and the code that
-// Redis runs.
+// file is a parsed source file: its declarations for the loader, and its code for Redis.
 type file struct {
 	name  string // "task/finish"
 	path  string // in errors: "lua/task/finish.lua"
@@ -33,14 +32,15 @@ type file struct {
 	code  []line
 }
 
-// use is a line of a file that names another file, and what the first needs of it.
+// use is a declaration of the names that a file needs of another file.
 type use struct {
 	place
-	file  string   // "task/finish"
+	file  string   // the other file, "task/finish"
 	names []string // "finish", "cancel_task"
 }
 
-// base returns the name of what a file without other names defines: "finish".
+// base returns the last part of the file's name, "finish". It is the name that a use without names
+// means.
 func (f *file) base() string { return path.Base(f.name) }
 
 // defines reports whether a name is defined at the top of a file.
@@ -50,13 +50,13 @@ func (f *file) defines(name string) bool {
 	})
 }
 
-// noFiles begins a composed text. A table holds what the files define, by file and name.
+// noFiles begins a composed text. The table files holds the exported names of each file.
 const noFiles = "local files = {}"
 
-// inFiles returns the expression for what a file defines: files["task/finish"].cancel_task.
+// inFiles returns the expression for a name of a file: files["task/finish"].cancel_task.
 func inFiles(file, name string) string { return fmt.Sprintf("files[%q].%s", file, name) }
 
-// source reads and parses the files of one folder, each once.
+// source reads and parses the files of one folder, and caches them.
 type source struct {
 	fsys    fs.FS
 	replace map[string]string
@@ -68,10 +68,10 @@ func (s *source) file(name string) (*file, error) {
 	if f := s.read[name]; f != nil {
 		return f, nil
 	}
-	from := "lua/" + name + ".lua"
+	path := "lua/" + name + ".lua"
 	text, replaced := s.replace[name]
 	if replaced {
-		from = "replaced " + from
+		path = "replaced " + path
 	} else {
 		b, err := fs.ReadFile(s.fsys, name+".lua")
 		if err != nil {
@@ -79,7 +79,7 @@ func (s *source) file(name string) (*file, error) {
 		}
 		text = string(b)
 	}
-	f, err := parse(name, from, text)
+	f, err := parse(name, path, text)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func (s *source) file(name string) (*file, error) {
 	return f, nil
 }
 
-// order returns the named files and all files that they use, directly or not. Each file
-// comes after those that it uses.
+// order returns the named files and the files that they use, directly or indirectly. Each file
+// follows the files that it uses, because the composed text reads their names when it is loaded.
 func (s *source) order(names []string) ([]*file, error) {
-	var all []*file
+	var sorted []*file
 	done := map[string]bool{}
 	var open []string // files whose own uses are being followed, outermost first
 	var visit func(u use) error
@@ -111,7 +111,7 @@ func (s *source) order(names []string) ([]*file, error) {
 			}
 			open = open[:len(open)-1]
 			done[u.file] = true
-			all = append(all, f)
+			sorted = append(sorted, f)
 		}
 		f := s.read[u.file]
 		for _, name := range u.names {
@@ -126,10 +126,11 @@ func (s *source) order(names []string) ([]*file, error) {
 			return nil, err
 		}
 	}
-	return all, nil
+	return sorted, nil
 }
 
-// fail returns an error of a use. A file that is loaded by its name has no place where it is used.
+// fail adds the place of the use to an error. A file that the loader reads by its name has no such
+// place.
 func (u use) fail(err error) error {
 	if u.place.file == "" {
 		return err
@@ -137,10 +138,11 @@ func (u use) fail(err error) error {
 	return fmt.Errorf("%s: use %s: %w", u.place, u.file, err)
 }
 
-// needed returns, by file, the names that other files need, sorted. A call is needed by clients.
-func needed(all []*file) map[string][]string {
+// exports returns, by file, the names that other files use, sorted. Clients use a call by its own
+// name.
+func exports(list []*file) map[string][]string {
 	names := map[string][]string{}
-	for _, f := range all {
+	for _, f := range list {
 		if isEntry(f.name) {
 			names[f.name] = append(names[f.name], f.base())
 		}
@@ -148,14 +150,14 @@ func needed(all []*file) map[string][]string {
 			names[u.file] = append(names[u.file], u.names...)
 		}
 	}
-	for file, list := range names {
-		slices.Sort(list)
-		names[file] = slices.Compact(list)
+	for file, used := range names {
+		slices.Sort(used)
+		names[file] = slices.Compact(used)
 	}
 	return names
 }
 
-// text is composed text, with the place of each of its lines.
+// text is composed text with the source of each line.
 type text struct {
 	lines  []string
 	places []place
@@ -173,7 +175,7 @@ func (t *text) append(other text) {
 	t.places = append(t.places, other.places...)
 }
 
-// register makes what a file defines a function of the library, by a name.
+// register makes the file's own function a function of the library, under this name.
 func (t *text) register(f *file, name string) {
 	quoted := make([]string, len(f.flags))
 	for i, flag := range f.flags {
@@ -183,36 +185,36 @@ func (t *text) register(f *file, name string) {
 		name, inFiles(f.name, f.base()), strings.Join(quoted, ", ")), place{f.path, 1})
 }
 
-// put appends files, each as a function. Its parameters are what the file uses, and it returns
-// what others use of it. So a file sees no other names of other files.
-func (t *text) put(all []*file) {
-	names := needed(all)
-	for _, f := range all {
-		var given, used, returned []string
+// put appends files. Each becomes a function whose parameters are the names that it uses, and which
+// returns the names that other files use. So a file sees no other names of other files.
+func (t *text) put(list []*file) {
+	exported := exports(list)
+	for _, f := range list {
+		var parameters, arguments, returned []string
 		for _, u := range f.uses {
 			for _, name := range u.names {
-				given, used = append(given, name), append(used, inFiles(u.file, name))
+				parameters, arguments = append(parameters, name), append(arguments, inFiles(u.file, name))
 			}
 		}
-		for _, name := range names[f.name] {
+		for _, name := range exported[f.name] {
 			returned = append(returned, name+" = "+name)
 		}
-		t.add(fmt.Sprintf("files[%q] = (function(%s)", f.name, strings.Join(given, ", ")), place{f.path, 1})
+		t.add(fmt.Sprintf("files[%q] = (function(%s)", f.name, strings.Join(parameters, ", ")), place{f.path, 1})
 		for _, l := range f.code {
 			t.add(l.text, l.place)
 		}
-		t.add(fmt.Sprintf("return {%s} end)(%s)", strings.Join(returned, ", "), strings.Join(used, ", ")), place{f.path, 1})
+		t.add(fmt.Sprintf("return {%s} end)(%s)", strings.Join(returned, ", "), strings.Join(arguments, ", ")), place{f.path, 1})
 	}
 }
 
 var (
 	flagsLine   = regexp.MustCompile(`^--\s+Flags(?:\s+(.*))?$`)
-	remark      = regexp.MustCompile(`\s{2,}.*`) // what follows the flags
+	remark      = regexp.MustCompile(`\s{2,}.*`) // text after the flags
 	longBracket = regexp.MustCompile(`\[=*\[`)
 )
 
-// flagWords are the flags that a call can have. Redis has others, which a call must not
-// have: they allow stale replicas and keys of several slots.
+// flagWords are the flags that a call can have. Redis has others, which a call must not have,
+// because they allow stale replicas and keys of several slots.
 var flagWords = []string{"allow-oom", "no-writes"}
 
 func parse(name, from, source string) (*file, error) {
@@ -265,21 +267,22 @@ func (f *file) addFlags(text string, at place) error {
 // isEntry reports whether clients call the function of a file.
 func isEntry(name string) bool { return path.Dir(name) == "call" || path.Dir(name) == "facade" }
 
-// aUse is a line with the names that a file needs of another one. Without names it needs the one that the other has the name of.
-var aUse = regexp.MustCompile(`^-- @use ([a-z0-9_]+/[a-z0-9_]+)(?:: ([a-z0-9_]+(?:, [a-z0-9_]+)*))?$`)
+// useLine matches a declaration of used names. A use without names means the name of the file
+// itself.
+var useLine = regexp.MustCompile(`^-- @use ([a-z0-9_]+/[a-z0-9_]+)(?:: ([a-z0-9_]+(?:, [a-z0-9_]+)*))?$`)
 
 func (f *file) addUse(text string, at place) error {
-	parts := aUse.FindStringSubmatch(text)
-	if parts == nil {
+	m := useLine.FindStringSubmatch(text)
+	if m == nil {
 		return fmt.Errorf("%s: %q is not of the form -- @use folder/file, or -- @use folder/file: name, name", at, text)
 	}
-	if isEntry(parts[1]) && !(path.Dir(parts[1]) == "call" && path.Dir(f.name) == "facade") {
-		return fmt.Errorf("%s: %s is a call: only clients can use it", at, parts[1])
+	if isEntry(m[1]) && !(path.Dir(m[1]) == "call" && path.Dir(f.name) == "facade") {
+		return fmt.Errorf("%s: %s is a call: only clients can use it", at, m[1])
 	}
-	names := []string{path.Base(parts[1])}
-	if parts[2] != "" {
-		names = strings.Split(parts[2], ", ")
+	names := []string{path.Base(m[1])}
+	if m[2] != "" {
+		names = strings.Split(m[2], ", ")
 	}
-	f.uses = append(f.uses, use{at, parts[1], names})
+	f.uses = append(f.uses, use{at, m[1], names})
 	return nil
 }

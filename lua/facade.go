@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// FacadeName is the name of the library that has the façade. It is the same in all versions.
+// FacadeName is the name of the façade's library. It is the same in all versions.
 const FacadeName = "curfew"
 
-// Facade is the functions that programs in any language call, with names and values:
+// Facade is a library of functions for programs in any language, with names and values as arguments:
 // curfew_enqueue and others. They use the same files as the calls.
 //
-// Its library has the calls too, by the names that Library gives them. So a server needs one
-// library, and not two with the same files: the collector of Redis reads all of them again and
-// again, which makes small calls slower.
+// The library also contains the calls, under the names that Library gives them, so that a server
+// needs only one library. Two libraries with the same files would make small calls slower, because
+// the garbage collector of Redis visits all of them again and again.
 type Facade struct {
 	whole text
 	build int
@@ -25,7 +25,7 @@ type Facade struct {
 
 var facadeOnce = sync.OnceValues(func() (*Facade, error) { return composeFacade(nil) })
 
-// LoadFacade composes the façade. replace gives files another text, as Options.Replace does.
+// LoadFacade composes the façade. replace works like Options.Replace.
 func LoadFacade(replace map[string]string) (*Facade, error) {
 	if replace == nil {
 		return facadeOnce()
@@ -57,8 +57,8 @@ func composeFacade(replace map[string]string) (*Facade, error) {
 	return f, err
 }
 
-// withFacade returns the text of the library with the façade. It begins with the files of the
-// calls, on the same lines as in the library without the façade, so errors name the same places.
+// withFacade returns the text of the library with the façade. It begins with the files of the calls,
+// on the same lines as in the library without the façade, so that errors name the same places.
 func (l *Library) withFacade(s *source, facades []string) (text, error) {
 	calls, err := filesIn(files, "call")
 	if err != nil {
@@ -68,23 +68,23 @@ func (l *Library) withFacade(s *source, facades []string) (text, error) {
 	if err != nil {
 		return text{}, err
 	}
-	var whole text
-	whole.add("#!lua name="+FacadeName, place{"lua", 1})
-	whole.append(body)
+	var library text
+	library.add("#!lua name="+FacadeName, place{"lua", 1})
+	library.append(body)
 	for _, name := range calls {
-		whole.register(s.read[name], l.calls[path.Base(name)].function)
+		library.register(s.read[name], l.calls[path.Base(name)].function)
 	}
 	for _, name := range facades {
-		whole.register(s.read[name], path.Base(name))
+		library.register(s.read[name], path.Base(name))
 	}
-	return whole, nil
+	return library, nil
 }
 
 // Text returns the text for FUNCTION LOAD.
 func (f *Facade) Text() string { return f.whole.String() }
 
-// Place returns the file and line from which a line of Text comes, such as lua/task/finish.lua:12. The first line is 1. Place
-// panics if there is no such line.
+// Place returns the source file and line of a line of Text, such as lua/task/finish.lua:12. The
+// first line is 1. Place panics if there is no such line.
 func (f *Facade) Place(line int) string { return f.whole.places[line-1].String() }
 
 // Names returns the names of the functions, sorted.
@@ -101,14 +101,14 @@ func (f *Facade) Script(name string) string {
 // Reads reports whether a function writes nothing, so that FCALL_RO runs it.
 func (f *Facade) Reads(name string) bool { return f.calls[name] != nil && f.calls[name].reads }
 
-// aCall is a line that registers a call, by the name of the library that has only the calls.
-var aCall = regexp.MustCompile(`\nredis\.register_function\{function_name = "(curfew_[0-9a-f]{12})_`)
+// callLine matches the registration of a call under its name in the library of the calls.
+var callLine = regexp.MustCompile(`\nredis\.register_function\{function_name = "(curfew_[0-9a-f]{12})_`)
 
-// CallsIn returns the name of the library that has the same calls as the text of a façade, or "".
-// A server cannot have both, since their functions have the same names.
+// CallsIn returns the name of the library whose calls the text of a façade contains, or "". A server
+// cannot have both, because their functions have the same names.
 func CallsIn(text string) string {
-	if found := aCall.FindStringSubmatch(text); found != nil {
-		return found[1]
+	if m := callLine.FindStringSubmatch(text); m != nil {
+		return m[1]
 	}
 	return ""
 }

@@ -18,7 +18,8 @@ import (
 //go:embed */*.lua
 var embedded embed.FS
 
-// folder is empty except in the test binaries of internal/tool/planted: its linker sets it, and they read the files from there.
+// folder is empty except in the test binaries of internal/tool/planted. Their linker sets it, and
+// they read the files from it.
 var folder string
 
 var files = filesOf(folder)
@@ -32,12 +33,12 @@ func filesOf(folder string) fs.FS {
 
 // Options select how the calls are composed. The zero value works on every server.
 type Options struct {
-	// Functions makes the server keep the calls as one library of functions, which it
-	// prepares once and not for each call. Redis has functions since 7.0. If the server
-	// refuses to load the library, calls are sent as scripts.
+	// Functions makes the server keep the calls as one library of functions, which it compiles once
+	// and not for each call. Redis has functions since 7.0. If the server refuses to load the
+	// library, calls are sent as scripts.
 	Functions bool
-	// Replace maps names of files to other texts. Tests replace "store/now" by a clock that
-	// they set.
+	// Replace maps names of files to other texts. For example, tests replace "store/now" by a clock
+	// that they set.
 	Replace map[string]string
 }
 
@@ -52,14 +53,14 @@ type Library struct {
 	refused   atomic.Int64 // until this instant, in Unix ns, calls are sent as scripts
 }
 
-// call is a file of call/ or facade/: as a function of the library, and as a script.
+// call is a file of call/ or facade/, both as a function of the library and as a script.
 type call struct {
 	function string
 	script   func() *script
-	reads    bool // it has the flag no-writes
+	reads    bool // whether it has the flag no-writes
 }
 
-// script is the text of a call with all that it uses.
+// script is the text of a call with the files that it uses.
 type script struct {
 	text
 	source string
@@ -71,10 +72,9 @@ var loaded struct {
 	libraries map[string]*Library
 }
 
-// Load returns the calls of this package. It composes them once in a process for the same
-// options. Libraries share the text, and nothing that they record about servers. Load fails
-// if the files do not fit together, or if Options.Replace names a file that does not exist;
-// the error names the file.
+// Load returns the calls of this package. It composes them once per process and options. Libraries
+// share the text, but not their records about servers. Load fails if the files do not fit together,
+// or if Options.Replace names a file that does not exist; the error names the file.
 func Load(o Options) (*Library, error) {
 	key := fmt.Sprint(o.Functions, o.Replace)
 	loaded.Lock()
@@ -93,8 +93,8 @@ func Load(o Options) (*Library, error) {
 	return &Library{functions: l.functions, calls: l.calls, prefix: l.prefix, whole: l.whole, versions: l.versions}, nil
 }
 
-// LoadFS is like Load for the files of another folder, which it composes each time. Errors
-// name these files lua/…, like the files of this package.
+// LoadFS is Load for the files of another folder, which it composes each time. Errors name these
+// files lua/…, like the files of this package.
 func LoadFS(fsys fs.FS, o Options) (*Library, error) {
 	for _, name := range slices.Sorted(maps.Keys(o.Replace)) {
 		if _, err := fs.Stat(fsys, name+".lua"); err != nil {
@@ -126,18 +126,19 @@ func filesIn(fsys fs.FS, folder string) ([]string, error) {
 	return paths, err
 }
 
-// compose returns one call. Its script is composed when it is first needed: a server with functions needs none.
+// compose returns one call. Its script is composed when it is first needed, because a server with
+// functions needs none.
 func compose(s *source, name string, o Options) (*call, error) {
-	all, err := s.order([]string{name})
+	sorted, err := s.order([]string{name})
 	if err != nil {
 		return nil, err
 	}
-	f := all[len(all)-1]
-	return &call{reads: slices.Contains(f.flags, "no-writes"), script: sync.OnceValue(func() *script { return composeScript(f, all, o) })}, nil
+	f := sorted[len(sorted)-1]
+	return &call{reads: slices.Contains(f.flags, "no-writes"), script: sync.OnceValue(func() *script { return composeScript(f, sorted, o) })}, nil
 }
 
-// composeScript returns a file and all that it uses as a script.
-func composeScript(f *file, all []*file, o Options) *script {
+// composeScript returns a script with a file and the files that it uses.
+func composeScript(f *file, sorted []*file, o Options) *script {
 	c := &script{}
 	if o.Functions { // a server with functions also accepts flags of scripts
 		shebang := "#!lua"
@@ -147,7 +148,7 @@ func composeScript(f *file, all []*file, o Options) *script {
 		c.add(shebang, place{f.path, 1})
 	}
 	c.add(noFiles, place{f.path, 1})
-	c.put(all)
+	c.put(sorted)
 	c.add(fmt.Sprintf("return %s(KEYS, ARGV)", inFiles(f.name, f.base())), place{f.path, 1})
 	c.source = c.String()
 	c.sha = digest(c.source)
@@ -173,14 +174,15 @@ func (l *Library) composeWhole(s *source, names []string) error {
 	return nil
 }
 
-// composeAll returns one text with the files and all that they use. flags has their names and flags.
+// composeAll returns one text with the named files and the files that they use. flags lists the
+// names with their flags.
 func composeAll(s *source, names []string) (body text, flags string, err error) {
-	all, err := s.order(names)
+	sorted, err := s.order(names)
 	if err != nil {
 		return text{}, "", err
 	}
 	body.add(noFiles, place{"lua", 1})
-	body.put(all)
+	body.put(sorted)
 	for _, name := range names {
 		flags += strings.Join(append([]string{name}, s.read[name].flags...), " ") + "\n"
 	}

@@ -54,7 +54,7 @@ func inspectAll(t *testing.T) []inspected {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := needed(all)
+	names := exports(all)
 	var found []inspected
 	for _, f := range all {
 		found = append(found, inspected{f, inspect(t, f, sources[f.name], names[f.name])})

@@ -12,32 +12,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// once is a command that go-redis does not repeat. By default go-redis repeats a command
-// that got no reply. The call may have run by then, and would run again.
+// once is a command that go-redis does not repeat. By default go-redis repeats a command that got no
+// reply. But the call may have run by then, and would run again.
 type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
 const (
-	// loadAgainAfter is how long calls are sent as scripts after a server has refused to
-	// load the library: it can be full.
+	// loadAgainAfter is the time for which calls are sent as scripts after a server has refused to
+	// load the library, for example because its memory is full.
 	loadAgainAfter = time.Second
-	// rightsAgainAfter is how long calls are sent as scripts after the user was refused
+	// rightsAgainAfter is the time for which calls are sent as scripts after the user was refused
 	// FCALL, or FUNCTION LOAD on a server without the library.
 	rightsAgainAfter = time.Minute
 )
 
-// Run runs a call on the partition whose root is key, with args. It returns the reply of
-// the call as go-redis decodes it; a null reply is nil.
+// Run runs a call on the partition whose root is key, with args. It returns the reply of the call as
+// go-redis decodes it; a null reply is nil.
 //
 // The call runs at most once. Errors are
 //
-//   - an error for which [Raised] returns false: a lost connection, a timeout, an ended
-//     context. The call may have run, may still run, or may never have arrived.
+//   - an error for which [Raised] returns false: a lost connection, a timeout, an ended context. The call may have run, may still run, or may never have arrived.
 //   - *[ScriptError]: the call raised an error.
 //   - any other error: Redis refused to run the call.
 //
-// Run panics if the library has no such call: names are constants of the program, and an
+// Run panics if the library has no such call, because names are constants of the program, and an
 // error would look like an unknown outcome.
 //
 // A call takes one round trip. If the server does not have it yet, it takes up to four more.
@@ -50,7 +49,7 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 		return l.runScript(ctx, rdb, name, key, args)
 	}
 	reply, err := send(ctx, rdb, "fcall", c.function, key, args)
-	var refusal error // why the call is sent as a script
+	var refusal error // the reason to send the call as a script
 	if UnknownFunction(err) {
 		// The server is new, restarted or flushed. The call has not run.
 		err = l.load(ctx, rdb, key)
@@ -72,19 +71,19 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 	if refusal == nil {
 		return reply, l.explain(name, &l.whole, err)
 	}
-	again := loadAgainAfter
+	pause := loadAgainAfter
 	if MayNotRun(refusal) {
-		again = rightsAgainAfter
+		pause = rightsAgainAfter
 	}
-	l.refused.Store(time.Now().Add(again).UnixNano())
+	l.refused.Store(time.Now().Add(pause).UnixNano())
 	if reply, err = l.runScript(ctx, rdb, name, key, args); MayNotRun(err) {
 		return nil, fmt.Errorf("%s: Redis refuses the function (%v) and the script: %w", name, refusal, errors.Unwrap(err))
 	}
 	return reply, err
 }
 
-// runScript runs a call as a script. The user can have the right to only one of EVALSHA and
-// EVAL. If both are refused, the next call tries functions again.
+// runScript runs a call as a script. It tries EVAL after EVALSHA, because the user can have the
+// right to only one of them. If both are refused, the next call tries functions again.
 func (l *Library) runScript(ctx context.Context, rdb redis.UniversalClient, name, key string, args []any) (any, error) {
 	c := l.calls[name].script()
 	reply, err := send(ctx, rdb, "evalsha", c.sha, key, args)
@@ -97,8 +96,8 @@ func (l *Library) runScript(ctx context.Context, rdb redis.UniversalClient, name
 	return reply, l.explain(name, &c.text, err)
 }
 
-// load makes the master that holds a key load the library. It returns nil if another client
-// has loaded it already.
+// load loads the library into the master that holds a key. It returns nil if another client has
+// loaded it already.
 func (l *Library) load(ctx context.Context, rdb redis.UniversalClient, key string) error {
 	var node redis.Cmdable = rdb
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
@@ -115,7 +114,7 @@ func (l *Library) load(ctx context.Context, rdb redis.UniversalClient, key strin
 	return err
 }
 
-// IsVerb reports whether commands of this name run calls.
+// IsVerb reports whether a Redis command of this name runs calls.
 func IsVerb(name string) bool {
 	return name == "fcall" || name == "evalsha" || name == "eval"
 }
@@ -124,12 +123,12 @@ func IsVerb(name string) bool {
 // a command that the server does not have.
 var mayNotRun = regexp.MustCompile(`^NOPERM .* to run the '|^ERR unknown command`)
 
-// MayNotRun reports whether Redis refused a command itself: the user has no right to it, or
-// the server does not have it. Then the call has not run. It is false for a command
-// that was refused because of its key, and for a server that is not a sentinel.
+// MayNotRun reports whether Redis refused a command itself, because the user has no right to it, or
+// because the server does not have it. Then the call has not run. It is false for a command that was
+// refused because of its key, and for a server that is not a sentinel.
 func MayNotRun(err error) bool {
-	var inside *ScriptError
-	return Raised(err) && !errors.As(err, &inside) && !strings.Contains(err.Error(), "redis: all sentinels") && mayNotRun.MatchString(raised(err))
+	var scriptErr *ScriptError
+	return Raised(err) && !errors.As(err, &scriptErr) && !strings.Contains(err.Error(), "redis: all sentinels") && mayNotRun.MatchString(raised(err))
 }
 
 // raised returns the reply of Redis in err.
@@ -139,7 +138,8 @@ func raised(err error) string {
 	return answer.Error()
 }
 
-// UnknownFunction reports whether the server does not have a function, and has run nothing.
+// UnknownFunction reports whether the server does not have the function, so that the call has not
+// run.
 func UnknownFunction(err error) bool {
 	return Raised(err) && strings.Contains(err.Error(), "Function not found")
 }
@@ -154,12 +154,12 @@ func send(ctx context.Context, rdb redis.UniversalClient, verb, script, key stri
 	return cmd.Val(), nil
 }
 
-// ScriptError is an error that a call raised, or an error of compiling it.
+// ScriptError is an error that a call raised, or that Redis raised when it compiled the call.
 //
-// A unit of work that raises an error while it decides has written nothing
-// (lua/unit/unit.lua). A settle that also fetches is two units: its outcomes can be stored
-// although the fetch failed. A call that could not write a key of the wrong type raises an
-// error at its end, and everything else is written.
+// A unit of work decides before it writes, so a unit that raises an error while it decides has
+// written nothing (lua/unit/unit.lua). A settle that also fetches is two units: its outcomes can be
+// stored although the fetch failed. A call that could not write a key of the wrong type raises an
+// error at its end, when everything else is written.
 type ScriptError struct {
 	Script string // the call: "fetch"
 	Where  string // "lua/task/finish.lua:12", or "" if Redis did not report a line
@@ -183,36 +183,36 @@ func (e *ScriptError) Error() string {
 // Unwrap returns the reply of Redis.
 func (e *ScriptError) Unwrap() error { return e.Err }
 
-// Raised reports whether err is a reply of Redis, so that the outcome of this call is known.
-// It returns false for a lost connection, a timeout and an ended context: then the call may
-// have run. Raised says nothing about an earlier call with the same arguments. If the outcome
-// of that call was unknown, a refusal of the repeat leaves it unknown.
+// Raised reports whether err is a reply of Redis, so that the outcome of this call is known. It
+// returns false for a lost connection, a timeout and an ended context, because the call may then
+// have run. Raised does not apply to an earlier call with the same arguments: if the outcome of that
+// call was unknown, a refusal of the repeat leaves it unknown.
 func Raised(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer)
 }
 
-// Locate replaces each position in composed text (user_function:123 or user_script:123 on
-// Redis, <string>:123 or :123: on miniredis) by the file and line that were written. Use it
-// for errors that a call caught and returned as data; errors of Run are located already.
-// If the library has no call of this name, Locate returns the message unchanged.
+// Locate replaces each position in composed text (user_function:123 or user_script:123 on Redis,
+// <string>:123 or :123: on miniredis) by the file and line of the source. Use it for errors that a
+// call caught and returned as data; errors of Run are located already. If the library has no call of
+// this name, Locate returns the message unchanged.
 func (l *Library) Locate(name, message string) string {
 	c := l.calls[name]
 	if c == nil {
 		return message
 	}
-	return position.ReplaceAllStringFunc(message, func(found string) string {
-		m := position.FindStringSubmatch(found)
+	return position.ReplaceAllStringFunc(message, func(match string) string {
+		m := position.FindStringSubmatch(match)
 		composed := &l.whole
 		if !strings.Contains(m[1], "user_function") {
 			composed = &c.script().text
 		}
 		at := composed.place(m)
 		if at == "" {
-			return found
+			return match
 		}
-		before := m[1][:len(m[1])-len(strings.TrimLeft(m[1], " \t\n"))]
-		return before + at + m[3]
+		space := m[1][:len(m[1])-len(strings.TrimLeft(m[1], " \t\n"))]
+		return space + at + m[3]
 	})
 }
 
@@ -220,10 +220,10 @@ func (l *Library) Locate(name, message string) string {
 // compiles or runs a script. When miniredis runs a script, the chunk has no name.
 var position = regexp.MustCompile(`(@?\buser_(?:script|function):|<string>:|<string> line:|(?:^|\s):)(\d+)(?:\(column:\d+\))?(:?)`)
 
-// place returns the file and line for a match of position, "" if it is not a position.
+// place returns the source file and line for a match of position, "" if it is not a position.
 func (t *text) place(match []string) string {
 	if strings.TrimSpace(match[1]) == ":" && match[3] == "" {
-		return "" // without a name before it and a colon behind it, it is any number
+		return "" // a number between colons is only a position if a colon follows
 	}
 	n, err := strconv.Atoi(match[2])
 	if err != nil || n < 1 || n > len(t.places) {
@@ -255,8 +255,8 @@ var (
 	strict = regexp.MustCompile(`^:\d+: (Script attempted to .*? stack traceback:.*? in function <:\d+>\s+)(:\d+:)`)
 )
 
-// dissect splits the text of an error. ok reports whether the script raised the error; if
-// not, Redis refused the command before the script ran.
+// dissect splits the text of an error. ok reports whether the script raised the error. Otherwise
+// Redis refused the command before the script ran.
 func (t *text) dissect(text string) (where, message string, ok bool) {
 	bare := wrapper.ReplaceAllString(text, "")
 	ok = bare != text
@@ -268,7 +268,8 @@ func (t *text) dissect(text string) (where, message string, ok bool) {
 		bare, stack, ok = bare[:cut[0]], bare[cut[0]:], true
 	}
 	if m := position.FindStringSubmatchIndex(bare); m != nil && m[0] == 0 {
-		// The text can name the line of the caller, and not the line that raised: error(text, 2).
+		// With error(text, 2) the text names the line of the caller, not the line that raised the
+		// error.
 		if where = t.place(position.FindStringSubmatch(bare)); where != "" {
 			bare = strings.TrimLeft(bare[m[1]:], ": ")
 		}

@@ -6,11 +6,10 @@ import (
 	"strconv"
 )
 
-// Versions are the versions of records that a library works with: all from Oldest to Newest.
-// They are stated in store/versions.lua.
+// Versions is the range of record versions that a library works with. store/versions.lua defines it.
 type Versions struct{ Oldest, Newest int }
 
-// Includes reports whether a version is one of them.
+// Includes reports whether a version is in the range.
 func (v Versions) Includes(version int) bool { return v.Oldest <= version && version <= v.Newest }
 
 // String returns "version 2", or "versions 2 to 3".
@@ -21,7 +20,7 @@ func (v Versions) String() string {
 	return "versions " + strconv.Itoa(v.Oldest) + " to " + strconv.Itoa(v.Newest)
 }
 
-// Words returns the versions one by one, as text.
+// Words returns each version as text.
 func (v Versions) Words() []string {
 	var words []string
 	for version := v.Oldest; version <= v.Newest; version++ {
@@ -31,44 +30,45 @@ func (v Versions) Words() []string {
 }
 
 var (
-	// facadeLine is the line of a façade with its build number (named/facade.lua). Like the next one it begins with a literal text, because
-	// regexp finds that some ten times as fast as the beginning of a line, and a library has 300 kB.
+	// facadeLine matches the build number of a façade (named/facade.lua). Like versionsLine it
+	// begins with a literal newline, because regexp finds that some ten times as fast as the
+	// beginning of a line, and a library has 300 kB.
 	facadeLine = regexp.MustCompile(`\nlocal facade = \{build = (\d{1,9})\}\n`)
-	// versionsLine is the line with the versions of records (store/versions.lua).
+	// versionsLine matches the versions of records (store/versions.lua).
 	versionsLine = regexp.MustCompile(`\nlocal versions = \{oldest = (\d{1,3}), newest = (\d{1,3})\}\n`)
 )
 
-// versionsIn returns the versions of records that a library works with, from its text.
+// versionsIn returns the versions of records in the text of a library.
 func versionsIn(text string) (v Versions, ok bool) {
-	found := versionsLine.FindStringSubmatch(text)
-	if found == nil {
+	m := versionsLine.FindStringSubmatch(text)
+	if m == nil {
 		return v, false
 	}
-	v.Oldest, _ = strconv.Atoi(found[1])
-	v.Newest, _ = strconv.Atoi(found[2])
+	v.Oldest, _ = strconv.Atoi(m[1])
+	v.Newest, _ = strconv.Atoi(m[2])
 	return v, true
 }
 
-// about returns the build number of a façade, and the versions of records that it works with, from its text.
+// about returns the build number of a façade and its versions of records, from its text.
 func about(text string) (build int, v Versions, err error) {
-	found := facadeLine.FindStringSubmatch(text)
+	m := facadeLine.FindStringSubmatch(text)
 	v, ok := versionsIn(text)
-	if found == nil || !ok {
+	if m == nil || !ok {
 		return 0, v, errors.New("the library " + FacadeName + " has no build number")
 	}
-	build, err = strconv.Atoi(found[1])
+	build, err = strconv.Atoi(m[1])
 	return build, v, err
 }
 
-// VersionsIn returns the build number of the façade whose text is given, and the versions of records that it
-// works with. It returns false if the text is not that of a façade.
+// VersionsIn returns the build number of a façade and its versions of records, from its text. If the
+// text is not of a façade, it returns false.
 func VersionsIn(text string) (build int, records Versions, ok bool) {
 	build, records, err := about(text)
 	return build, records, err == nil
 }
 
-// Supersedes reports whether a façade can replace another one, from their texts: it is newer,
-// and works with every version of records that the other works with.
+// Supersedes reports whether a façade can replace another one, from their texts: it must be newer,
+// and work with every version of records that the other works with.
 func Supersedes(text, other string) bool {
 	build, records, err := about(text)
 	otherBuild, otherRecords, otherErr := about(other)
