@@ -11,20 +11,20 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Cursor is a position in the events of all partitions. A program can store it as text, and pass it to
-// [Read] in another process. It has one part for each partition, separated by commas: a stream id, an
-// @, and the number of the last event read:
+// Cursor is a position in the events of all partitions. A program can store it as text, and pass it
+// to [Read] in another process. It has one element for each partition, separated by commas: a stream
+// id, an @, and the number of the last event that was read:
 //
 //	1763732630000-0@12,1763732630004-1@9
 //
-// Read continues with the entries behind that id, and skips events up to that number. An entry that was
-// read in part is behind the id.
+// Read continues after that id, and skips events up to that number. The id of an entry that was read
+// only in part is not passed yet.
 type Cursor string
 
 const (
 	// Oldest is before the oldest event that is kept.
 	Oldest Cursor = ""
-	// Newest is behind the newest event: only later events are read.
+	// Newest is after the newest event, so that only later events are read.
 	Newest Cursor = "now"
 )
 
@@ -34,12 +34,13 @@ type place struct {
 	nth int64 // the number of the last event read
 }
 
-// places decodes a cursor for a number of partitions. It does not accept Oldest and Newest: begin resolves them.
+// places decodes a cursor for a number of partitions. It does not accept Oldest and Newest, which
+// begin resolves.
 func (c Cursor) places(partitions int) ([]place, error) {
-	parts := strings.Split(string(c), ",")
-	places := make([]place, 0, min(len(parts), queue.MaxPartitions))
-	for _, part := range parts {
-		p, ok := parsePlace(part)
+	elements := strings.Split(string(c), ",")
+	places := make([]place, 0, min(len(elements), queue.MaxPartitions))
+	for _, element := range elements {
+		p, ok := parsePlace(element)
 		if !ok || len(places) == queue.MaxPartitions {
 			return nil, refusal.Invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or the Next of an earlier read, like 1763732630000-0@12", refusal.Clip(string(c)))
 		}
@@ -51,7 +52,7 @@ func (c Cursor) places(partitions int) ([]place, error) {
 	return places, nil
 }
 
-// cursorOf encodes places, so that the method places decodes the same.
+// cursorOf encodes places as a cursor.
 func cursorOf(places []place) Cursor {
 	var b []byte
 	for i, p := range places {
@@ -67,8 +68,8 @@ func cursorOf(places []place) Cursor {
 func parsePlace(s string) (place, bool) {
 	id, nth, _ := strings.Cut(s, "@")
 	at, ok := parseStreamID(id)
-	n, also := jsonline.Decimal(nth)
-	return place{at, int64(n)}, ok && also && n <= math.MaxInt64
+	n, okNth := jsonline.Decimal(nth)
+	return place{at, int64(n)}, ok && okNth && n <= math.MaxInt64
 }
 
 // streamID is the id of an entry. Ids increase within a stream.
@@ -82,8 +83,8 @@ func (id streamID) compare(other streamID) int {
 	return cmp.Or(cmp.Compare(id.ms, other.ms), cmp.Compare(id.seq, other.seq))
 }
 
-// before returns the greatest id that is smaller, or 0-0 for 0-0.
-func (id streamID) before() streamID {
+// previous returns the greatest id that is smaller, or 0-0 for 0-0.
+func (id streamID) previous() streamID {
 	switch {
 	case id.seq > 0:
 		return streamID{id.ms, id.seq - 1}
@@ -94,8 +95,8 @@ func (id streamID) before() streamID {
 }
 
 func parseStreamID(s string) (streamID, bool) {
-	ms, seq, found := strings.Cut(s, "-")
+	ms, seq, separated := strings.Cut(s, "-")
 	a, ok := jsonline.Decimal(ms)
-	b, also := jsonline.Decimal(seq)
-	return streamID{a, b}, found && ok && also
+	b, okSeq := jsonline.Decimal(seq)
+	return streamID{a, b}, separated && ok && okSeq
 }

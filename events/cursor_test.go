@@ -58,8 +58,8 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%q is decoded as %v, and encoded again as %q", s, places, cursorOf(places))
 		}
 		for _, p := range places {
-			if p.id.before().compare(p.id) > 0 || p.nth < 0 {
-				t.Errorf("%q has the place %v, and the id before it is %v", s, p, p.id.before())
+			if p.id.previous().compare(p.id) > 0 || p.nth < 0 {
+				t.Errorf("%q has the place %v, and the id before it is %v", s, p, p.id.previous())
 			}
 		}
 	})

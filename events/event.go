@@ -38,9 +38,9 @@ type Event struct {
 	Fields map[string]string
 }
 
-// In returns the events in an entry of a partition's stream, for a program that reads the stream itself.
-// They have the same ID and At. An entry that another program put into the stream is returned as
-// one event without a kind.
+// In returns the events of a stream entry of a partition, for a program that reads the stream
+// itself. They have the same ID and At. An entry that another program put into the stream is
+// returned as one event without a kind.
 func In(partition int, entry redis.XMessage) []Event {
 	id, _ := parseStreamID(entry.ID)
 	base := Event{Partition: partition, ID: entry.ID, At: time.UnixMilli(int64(id.ms))}
@@ -63,20 +63,19 @@ func In(partition int, entry redis.XMessage) []Event {
 	return events
 }
 
-// ourEntry decodes an entry that store/events.lua has written. It returns 0 as first if another program
-// wrote the entry.
+// ourEntry decodes an entry of store/events.lua. If another program wrote the entry, first is 0.
 func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
 	n, ok := jsonline.Decimal(engine.Text(values["first"]))
-	ms, also := jsonline.Decimal(engine.Text(values["at"]))
+	ms, okAt := jsonline.Decimal(engine.Text(values["at"]))
 	lines = engine.Text(values["events"])
-	if !ok || !also || n > jsonline.MaxExact || ms > jsonline.MaxExact || lines == "" {
+	if !ok || !okAt || n > jsonline.MaxExact || ms > jsonline.MaxExact || lines == "" {
 		return 0, at, ""
 	}
 	return int64(n), time.UnixMilli(int64(ms)), lines
 }
 
-// read decodes a line that store/events.lua has written. It does not trust the line: it leaves out words
-// that do not have the right form.
+// read decodes a line of store/events.lua. It ignores words of the wrong form, because any program
+// can write into the stream.
 func (e *Event) read(line string) {
 	e.Fields = map[string]string{}
 	words := strings.Split(line, " ")
@@ -121,7 +120,7 @@ func eventInstant(word string) time.Time {
 	return time.Time{}
 }
 
-// unescape undoes store/events.lua.
+// unescape undoes the escapes of store/events.lua. It returns an invalid text unchanged.
 func unescape(word string) string {
 	if text, err := url.PathUnescape(word); err == nil {
 		return text
@@ -137,9 +136,9 @@ func instantText(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// MarshalJSON returns one flat object with the names of the stream, and "partition", "number" and "id".
-// Numbers and instants (in ms) are JSON numbers. A value that is not valid UTF-8 is in base64, and its
-// name ends with _base64.
+// MarshalJSON returns one flat object with the field names of the stream, and "partition", "number"
+// and "id". Numbers and instants (in ms) are JSON numbers. A value that is not valid UTF-8 is
+// encoded in base64, and its name ends with _base64.
 func (e Event) MarshalJSON() ([]byte, error) {
 	var o jsonline.Object
 	o.Word("kind", e.Kind)

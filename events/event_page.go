@@ -6,24 +6,24 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
-// eventPage is the reply of read_events for one partition: the events behind a place, and the state of
-// the stream at that instant.
+// eventPage is the reply of read_events for one partition: the events after a place, and the state
+// of the stream at that instant.
 type eventPage struct {
-	count, before int64 // number of all events so far, and of those before the oldest that is kept
+	count, before int64 // numbers of all events so far, and of events before the oldest that is kept
 	first, last   streamID
 	events        []Event
-	behind        []place  // the place behind each of the events
+	behind        []place  // the place after each of the events
 	seen          streamID // the last entry that was read
-	more          bool     // whether there are events behind the page
+	more          bool     // whether there are events after the page
 }
 
 // start returns the place before the oldest event that is kept.
-func (p eventPage) start() place { return place{p.first.before(), p.before} }
+func (p eventPage) start() place { return place{p.first.previous(), p.before} }
 
-// end returns the place behind the newest event.
+// end returns the place after the newest event.
 func (p eventPage) end() place { return place{p.last, p.count} }
 
-// gap returns the gap between a place and this page, nil if no event behind the place was lost.
+// gap returns the gap between a place and this page, nil if no event after the place was lost.
 func (p eventPage) gap(from place) *Gap {
 	switch missed := p.before - from.nth; {
 	case p.last.compare(from.id) < 0, p.count < from.nth:
@@ -34,15 +34,15 @@ func (p eventPage) gap(from place) *Gap {
 	return nil
 }
 
-// readEventPage decodes a reply of read_events.lua to a request for n events behind a place.
+// readEventPage decodes a reply of read_events.lua to a request for n events after a place.
 func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 	words, err := engine.List(reply, nil, 6)
 	if err != nil {
 		return eventPage{}, err
 	}
 	first, ok := parseStreamID(engine.Text(words[3]))
-	last, also := parseStreamID(engine.Text(words[4]))
-	if !ok || !also {
+	last, okLast := parseStreamID(engine.Text(words[4]))
+	if !ok || !okLast {
 		return eventPage{}, engine.Unexpected("answer", words)
 	}
 	page := eventPage{count: engine.Number(words[1]), before: engine.Number(words[2]), first: first, last: last, seen: from.id, more: engine.Number(words[5]) == 1}
@@ -68,14 +68,14 @@ func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 	return page, nil
 }
 
-// add adds the events of an entry that are behind a place, and returns the place behind the entry.
+// add adds the events of an entry that are after a place, and returns the place after the entry.
 func (p *eventPage) add(id streamID, events []Event, from place) place {
 	for i, e := range events {
 		if e.Number > 0 && e.Number <= from.nth {
 			continue // already read
 		}
 		// The place stays before the entry until all of its events have been read.
-		from.id, from.nth = id.before(), max(from.nth, e.Number)
+		from.id, from.nth = id.previous(), max(from.nth, e.Number)
 		if i == len(events)-1 {
 			from.id = id
 		}

@@ -16,40 +16,40 @@ const maxEvents = 10_000
 // Batch is the result of one call of [Read].
 type Batch struct {
 	Events []Event
-	// Gaps lists the places where events were lost before this reader could read them. Each gap is
-	// reported once, and not later than the events behind it.
+	// Gaps lists events that were lost before this reader could read them. Each gap is reported
+	// once, at the latest together with the events after it.
 	Gaps []Gap
-	// Next is the cursor behind these events. Any process can continue with it.
+	// Next is the cursor after these events. Any process can continue with it.
 	Next Cursor
 }
 
-// Gap says that a partition has lost, or may have lost, events that this reader has not read.
+// Gap reports that a partition has lost, or may have lost, events that this reader has not read.
 type Gap struct {
 	Partition int `json:"partition"`
 	// Missed is the number of events that were trimmed before they could be read; -1 with SetBack.
 	Missed int64 `json:"missed"`
-	// SetBack means that the stream is older than the cursor, or is another stream: Redis lost
-	// its data, or a replica that was behind became the master. Reading begins again at the oldest
-	// event that is kept, so events may be read twice.
+	// SetBack means that the stream is older than the cursor, or is another stream, because Redis
+	// lost its data, or a replica that was behind became the master. Reading begins again at the
+	// oldest event that is kept, so events may be read twice.
 	SetBack bool `json:"set_back"`
 	// Oldest is the stream id of the oldest entry that is kept, or 0-0.
 	Oldest string `json:"oldest"`
 }
 
-// Read returns the events behind a cursor: [Oldest], [Newest], or the Next of an earlier batch. It
-// returns at most n (1 to 10,000) events. The events of a partition are in their order, and those of
-// several partitions are merged by their instants. The instants of two batches can overlap if they are
-// of different partitions.
+// Read returns the events after a cursor: [Oldest], [Newest], or the Next of an earlier batch. It
+// returns at most n (1 to 10,000) events. The events of a partition keep their order, and events of
+// several partitions are merged by their instants. The instants of two batches can overlap if their
+// events are of different partitions.
 //
-// If there are no events, Read waits for some, until the duration wait is over or ctx ends. It then
-// returns a batch without events and a nil error, or the cause of ctx. Events behind the cursor that
-// have been trimmed are reported as a [Gap]. Entries that another program put into a stream are
-// returned as events without a kind.
+// If there are no events, Read waits until there are some, for the duration wait at most. When that
+// is over, it returns a batch without events and a nil error. When ctx ends, it returns the cause of
+// ctx. Events after the cursor that have been trimmed are reported as a [Gap]. Entries that another
+// program put into a stream are returned as events without a kind.
 //
-// Read returns [refusal.ErrInvalid] if the cursor, n or wait is not valid. With an error, Next is
-// still a cursor from which to continue.
+// If the cursor, n or wait is not valid, Read returns [refusal.ErrInvalid]. Even with an error, Next
+// is a cursor from which to continue.
 //
-// [queue.Config].Events says which events a namespace writes; with "none" there are none.
+// [queue.Config].Events selects the events that a namespace writes; with "none" there are none.
 func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Duration) (Batch, error) {
 	if err := q.Ready(ctx); err != nil {
 		return Batch{Next: from}, refusal.Failed("events", "", err)
@@ -66,7 +66,7 @@ func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Dur
 	}
 	for until := time.Now().Add(wait); ; {
 		batch, err := readEvents(ctx, q, places, n)
-		batch.Next = cursorOf(places) // also with an error, since Newest has been resolved to places
+		batch.Next = cursorOf(places) // also with an error, because Newest has been resolved to places
 		if err != nil {
 			return batch, refusal.Failed("events", "", err)
 		}
@@ -80,7 +80,7 @@ func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Dur
 	}
 }
 
-// begin decodes a cursor. It resolves Oldest and Newest to the places where the streams begin and end now.
+// begin decodes a cursor. It resolves Oldest and Newest to the present ends of the streams.
 func begin(ctx context.Context, q *queue.Queue, from Cursor) ([]place, error) {
 	if from != Oldest && from != Newest {
 		return from.places(q.Partitions())
@@ -97,7 +97,7 @@ func begin(ctx context.Context, q *queue.Queue, from Cursor) ([]place, error) {
 	return places, err
 }
 
-// readEvents reads from all partitions, and moves the places behind the events that it returns.
+// readEvents reads from all partitions, and moves the places past the events that it returns.
 func readEvents(ctx context.Context, q *queue.Queue, places []place, n int) (Batch, error) {
 	each := n
 	if len(places) > 1 {
@@ -113,7 +113,7 @@ func readEvents(ctx context.Context, q *queue.Queue, places []place, n int) (Bat
 			gap.Partition = p
 			batch.Gaps = append(batch.Gaps, *gap)
 			places[p] = page.start()
-			if gap.SetBack { // the page was read from the wrong place: read again
+			if gap.SetBack { // the page was read from the wrong place, so read again
 				pages[p].events, pages[p].more = nil, true
 			}
 		} else if len(page.events) == 0 {
@@ -124,9 +124,9 @@ func readEvents(ctx context.Context, q *queue.Queue, places []place, n int) (Bat
 	return batch, nil
 }
 
-// merge returns up to n events of the pages, the earliest first, and moves the places behind them. It
-// keeps the order of each page. It stops at the end of a page that is not the end of its stream, because
-// the next event there may be the earliest.
+// merge returns up to n events of the pages, the earliest first, and moves the places past them. It
+// keeps the order of each page. It stops at the end of a page that is not the end of its stream,
+// because the next event there may be the earliest.
 func merge(places []place, pages []eventPage, n int) []Event {
 	var merged []Event
 	taken := make([]int, len(pages))

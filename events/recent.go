@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Recent returns the events of the newest n entries of each partition's stream, 1 to 1,000, in the order of their
-// instants. An entry has all events of one call.
+// Recent returns the events of the newest n entries of each partition's stream, 1 to 1,000, in the
+// order of their instants. An entry contains all events of one call.
 func Recent(ctx context.Context, q *queue.Queue, n int) ([]Event, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("recent events", "", err)
@@ -17,7 +17,7 @@ func Recent(ctx context.Context, q *queue.Queue, n int) ([]Event, error) {
 	if n < 1 || n > 1000 {
 		return nil, refusal.Failed("recent events", "", refusal.Invalid("n", "%d must be 1 to 1000", n))
 	}
-	var all []Event
+	var events []Event
 	for p := range q.Partitions() {
 		if err := q.Engine().CheckVersion(ctx, p); err != nil {
 			return nil, refusal.Failed("recent events", "", err)
@@ -27,9 +27,9 @@ func Recent(ctx context.Context, q *queue.Queue, n int) ([]Event, error) {
 			return nil, refusal.Failed("recent events", "", q.Engine().Unread(ctx, p, err))
 		}
 		for _, entry := range slices.Backward(entries) {
-			all = append(all, In(p, entry)...)
+			events = append(events, In(p, entry)...)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
-	return all, nil
+	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) })
+	return events, nil
 }
