@@ -2,8 +2,8 @@ package metrics
 
 import "slices"
 
-// Buckets returns the upper bounds of the classic buckets of a histogram. Those of [FromNamespace] are the bounds that Redis
-// counts in.
+// Buckets returns the upper bounds of the classic buckets of a histogram. Metrics of [FromNamespace]
+// have the bounds with which Redis counts.
 func (m Metric) Buckets() []float64 { return slices.Clone(buckets[m.Name]) }
 
 var (

@@ -15,27 +15,31 @@ import (
 //
 // If a field is invalid, registering the collector returns an error that wraps [refusal.ErrInvalid].
 type Config struct {
-	// Prefix is the beginning of the names of all metrics. Defaults to [DefaultPrefix].
+	// Prefix is the prefix of the names of all metrics. Defaults to [DefaultPrefix].
 	Prefix string
-	// MaxKinds is how many kinds have their own label. The tasks of all other kinds have the kind [Other]. The kinds
-	// with the most tasks are chosen, by the magnitude of their number, so that all exporters choose the same kinds and
-	// a small difference changes nothing. Defaults to 200. It cannot be more than 1,000, which is how many kinds
-	// Redis counts separately in each partition.
+	// MaxKinds is the greatest number of kinds with their own label. The tasks of all other kinds
+	// have the kind [Other]. The kinds with the most tasks are chosen, by the magnitude of their
+	// number, so that all exporters choose the same kinds and a small difference changes nothing.
+	// Defaults to 200. It cannot be more than 1,000, because Redis counts only so many kinds
+	// separately in each partition.
 	MaxKinds int
 	// MaxQueues is the same for queues. Defaults to 500.
 	MaxQueues int
-	// MaxPairs is how many pairs of a queue and a kind have their own time series. The tasks of all other pairs have the
-	// kind [Other] in their queue. Defaults to 1,000.
+	// MaxPairs is the greatest number of pairs of a queue and a kind with their own time series. The
+	// tasks of all other pairs have the kind [Other] in their queue. Defaults to 1,000.
 	MaxPairs int
-	// MaxNodes is how many nodes of flows have their own time series. All other nodes have the node [Other] in their flow. Defaults to 200.
+	// MaxNodes is the greatest number of nodes of flows with their own time series. All other nodes
+	// have the node [Other] in their flow. Defaults to 200.
 	MaxNodes int
-	// CacheFor is how long a read of Redis is used again. Defaults to 1 s.
+	// CacheFor is the time for which the values of a read of Redis are used again. Defaults to 1 s.
 	CacheFor time.Duration
-	// Timeout is how long a read of Redis can take. After that, a scrape has only up 0. Defaults to 2 s.
+	// Timeout limits a read of Redis. If it takes longer, a scrape returns only up 0. Defaults to 2
+	// s.
 	Timeout time.Duration
 }
 
-// prefixes are the prefixes that Prometheus accepts in the name of a metric. A colon is for recording rules.
+// prefixes matches the prefixes that Prometheus accepts in the name of a metric. It has no colon,
+// which is for recording rules.
 var prefixes = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // Check returns an error that wraps [refusal.ErrInvalid] if a field is invalid.
@@ -77,7 +81,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// checked completes the config of a collector for a namespace.
+// checked completes and validates the config of a collector for a namespace.
 func (c Config) checked(q *queue.Queue) (Config, error) {
 	if err := c.complete(); err != nil {
 		return c, refusal.Failed("metrics", "", err)
@@ -85,7 +89,8 @@ func (c Config) checked(q *queue.Queue) (Config, error) {
 	return c, refusal.Failed("metrics", "", opened(q))
 }
 
-// invalid is the collector of an invalid config: registering it returns the error.
+// invalid is the collector for an invalid config, because only the registration can return the
+// error.
 type invalid struct{ err error }
 
 // Describe implements prometheus.Collector.

@@ -15,10 +15,11 @@ const (
 	Histogram Type = "histogram"
 )
 
-// Source says which collector exports a metric.
+// Source is the collector that exports a metric.
 type Source string
 
-// The sources of metrics. FromNamespace is read from Redis and is the same in all exporters.
+// The sources of metrics. The metrics of FromNamespace are read from Redis, and are the same in all
+// exporters.
 const (
 	FromNamespace Source = "namespace"
 	FromWorker    Source = "worker"
@@ -34,7 +35,8 @@ type Metric struct {
 	Help   string   // one sentence without a full stop
 }
 
-// All returns the table of all metrics. The reference, the dashboard and the alerts are made from it.
+// All returns the table of all metrics, from which the reference, the dashboard and the alerts are
+// made.
 func All() []Metric { return slices.Clone(table) }
 
 var table = []Metric{

@@ -11,15 +11,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// NewNamespace returns a collector of the metrics that are counted in Redis: the rows of [All] with the Source
-// [FromNamespace]. All exporters of a namespace have the same values, so one exporter is enough. If there are several, a
-// query takes the max over them.
+// NewNamespace returns a collector of the metrics that are counted in Redis: the rows of [All] with
+// the Source [FromNamespace]. All exporters of a namespace return the same values, so one exporter
+// is enough. If there are several, a query takes the max over them.
 //
-// A scrape reads Redis, unless another scrape did so in the last Config.CacheFor. Concurrent scrapes share a read. A scrape
-// during which Redis cannot be read returns up 0 after Config.Timeout at most, and no other value of the namespace. If only some
-// keys cannot be read, because they are damaged or a right is missing, up is 0, too. Then what depends on these keys is left out,
-// and all other values are there: a value is never 0, or too small, because it could not be read. The logger of the queue gets
-// the reason once.
+// A scrape reads Redis, unless another scrape did so in the last Config.CacheFor. Concurrent scrapes
+// share a read. If Redis cannot be read, the scrape returns up 0 after Config.Timeout at most, and
+// no other value of the namespace. If only some keys cannot be read, because they are damaged or a
+// right is missing, up is 0 too, but only the values that depend on these keys are missing. So a
+// value is never 0 or too small because it could not be read. The queue's logger gets the reason
+// once.
 //
 // If q is nil, or the config is invalid, registering the collector returns an error.
 func NewNamespace(q *queue.Queue, config Config) prometheus.Collector {
@@ -30,8 +31,9 @@ func NewNamespace(q *queue.Queue, config Config) prometheus.Collector {
 	return newNamespace(q.Namespace(), config, q.Logger(), func(context.Context) (*queue.Queue, error) { return q, nil })
 }
 
-// OpenNamespace is like [NewNamespace], for a namespace that may not be open yet, because Redis is away. A scrape calls open
-// for what it reads, so open must return the same Queue once it has opened it. Until then, the scrape returns up 0.
+// OpenNamespace is [NewNamespace] for a namespace that may not be open yet, because Redis is
+// unreachable. Each scrape calls open, so open must return the same Queue once it has opened it.
+// Until then, the scrape returns up 0.
 func OpenNamespace(name string, open func(context.Context) (*queue.Queue, error), logger *slog.Logger, config Config) prometheus.Collector {
 	if err := config.complete(); err != nil {
 		return invalid{refusal.Failed("metrics", "", err)}
@@ -58,7 +60,7 @@ func newNamespace(name string, config Config, logger *slog.Logger, open func(con
 // opened returns an error for a queue that queue.Open did not return.
 func opened(q *queue.Queue) error { return q.Ready(context.Background()) }
 
-// namespace exports what Redis counts.
+// namespace exports the counts in Redis.
 type namespace struct {
 	families  map[string]family
 	snapshots shared[*snapshot]
@@ -66,8 +68,8 @@ type namespace struct {
 	log       *slog.Logger
 
 	mu     sync.Mutex
-	state  string // what was logged last: "", away or in part
-	folded bool   // logged that queues and kinds share a label
+	state  string // the state that was logged last: "", away or in part
+	folded bool   // whether it was logged that queues and kinds share a label
 }
 
 // Describe implements prometheus.Collector.
@@ -92,7 +94,7 @@ func (n *namespace) Collect(ch chan<- prometheus.Metric) {
 		if s.totals != nil {
 			s.totals.samples.send(ch)
 			out.add("totals_read_timestamp_seconds", seconds(s.totals.began))
-			out.add("pairs_folded", float64(s.totals.named.folded))
+			out.add("pairs_folded", float64(s.totals.labels.folded))
 		}
 		out.addTasks(s)
 		out.addDeadlines(s)
@@ -104,8 +106,8 @@ func (n *namespace) Collect(ch chan<- prometheus.Metric) {
 	out.send(ch)
 }
 
-// logChange logs when Redis cannot be read any more, or only in part, and when all can be read again. A scraper comes again
-// and again, so what lasts is logged once.
+// logChange logs when Redis can no longer be read, or only in part, and when everything can be read
+// again. It does not log the same state twice, because scrapes come again and again.
 func (n *namespace) logChange(s *snapshot) {
 	state := map[bool]string{true: "away", false: "in part"}[s.away]
 	if s.err == nil {
@@ -133,9 +135,9 @@ func (n *namespace) logFolded(s *snapshot) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	folded := s.totals.named.folded
+	folded := s.totals.labels.folded
 	if folded > 0 && !n.folded {
-		n.log.Warn("Some queues and kinds have no label of their own in the metrics: see curfew_pairs_folded", "namespace", n.name, "pairs", folded, "pairs_with_labels", len(s.totals.named.pairs))
+		n.log.Warn("Some queues and kinds have no label of their own in the metrics: see curfew_pairs_folded", "namespace", n.name, "pairs", folded, "pairs_with_labels", len(s.totals.labels.pairs))
 	}
 	n.folded = folded > 0
 }

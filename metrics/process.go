@@ -15,9 +15,10 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// NewProcess returns a collector of what this process does with a namespace: the rows of [All] with the Source
-// [FromProcess]. It counts the calls and sweeps that are made with q from now on, also those of reapers that workers share.
-// Other namespaces that a program has opened need a collector of their own.
+// NewProcess returns a collector of the metrics of this process for a namespace: the rows of [All]
+// with the Source [FromProcess]. It counts the calls and sweeps that are made with q from now on,
+// including those of reapers that workers share. Other namespaces that a program has opened need
+// their own collectors.
 //
 // If q is nil, or the config is invalid, registering the collector returns an error.
 func NewProcess(q *queue.Queue, config Config) prometheus.Collector {
@@ -25,12 +26,12 @@ func NewProcess(q *queue.Queue, config Config) prometheus.Collector {
 	if err != nil {
 		return invalid{err}
 	}
-	all := families(config.Prefix, q.Namespace(), FromProcess)
+	metrics := families(config.Prefix, q.Namespace(), FromProcess)
 	counter := func(name string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: config.Prefix + name, Help: all[name].Help,
-			ConstLabels: prometheus.Labels{"namespace": clean(q.Namespace())}}, all[name].Labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: config.Prefix + name, Help: metrics[name].Help,
+			ConstLabels: prometheus.Labels{"namespace": clean(q.Namespace())}}, metrics[name].Labels)
 	}
-	c := &process{families: all, scripts: observed(config.Prefix, q.Namespace(), all["script_duration_seconds"]),
+	c := &process{families: metrics, scripts: newHistogram(config.Prefix, q.Namespace(), metrics["script_duration_seconds"]),
 		errors: counter("script_errors_total"), batches: counter("reaper_batches_total"), full: counter("reaper_batch_full_total")}
 	c.batches.WithLabelValues()
 	c.full.WithLabelValues()
@@ -44,7 +45,7 @@ type process struct {
 	families              map[string]family
 	scripts               *prometheus.HistogramVec
 	errors, batches, full *prometheus.CounterVec
-	offset                shared[*time.Duration] // nil: Redis could not be asked
+	offset                shared[*time.Duration] // nil if Redis did not answer
 }
 
 func (p *process) called(ctx context.Context, _ int, script string, took time.Duration, err error) {
@@ -81,8 +82,9 @@ func (p *process) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// clockOffset returns by how much the clock of this process is ahead of that of Redis. It takes the reply as of the middle of
-// the round trip.
+// clockOffset returns the difference between the clock of this process and the clock of Redis,
+// positive if the former is ahead. It assumes that Redis read its clock in the middle of the round
+// trip.
 func clockOffset(ctx context.Context, q *queue.Queue) *time.Duration {
 	node, err := q.Engine().Node(ctx, 0)
 	if err != nil {
@@ -106,19 +108,19 @@ func version() string {
 	if !ok {
 		return unknown
 	}
-	found := info.Main
+	self := info.Main
 	for _, dependency := range info.Deps {
 		if dependency.Path == module {
-			found = *dependency
+			self = *dependency
 		}
 	}
-	if found.Path != module || found.Version == "" || found.Version == "(devel)" {
+	if self.Path != module || self.Version == "" || self.Version == "(devel)" {
 		return unknown
 	}
-	return strings.TrimPrefix(found.Version, "v")
+	return strings.TrimPrefix(self.Version, "v")
 }
 
-// codes are the words for errors in labels. The first that fits counts.
+// codes are the labels of errors. The first match counts.
 var codes = []struct {
 	err  error
 	code string

@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 )
 
-// family is a metric of the table, as one collector exports it.
+// family is a metric of the table with its description for Prometheus.
 type family struct {
 	Metric
 	desc *prometheus.Desc
@@ -17,20 +17,21 @@ type family struct {
 
 // families returns the metrics of a source, by name.
 func families(prefix, namespace string, from Source) map[string]family {
-	all := map[string]family{}
+	byName := map[string]family{}
 	for _, m := range table {
 		if m.Source == from {
-			all[m.Name] = family{m, prometheus.NewDesc(prefix+m.Name, m.Help, m.Labels, prometheus.Labels{"namespace": clean(namespace)})}
+			byName[m.Name] = family{m, prometheus.NewDesc(prefix+m.Name, m.Help, m.Labels, prometheus.Labels{"namespace": clean(namespace)})}
 		}
 	}
-	return all
+	return byName
 }
 
-// clean returns a label that Prometheus accepts. Names that Curfew gave are valid UTF-8, but a damaged record may have others.
+// clean makes a label valid for Prometheus. Names that Curfew accepted are valid UTF-8, but a
+// damaged record may contain others.
 func clean(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
 
-// samples adds up the values of the time series of one scrape. Values with the same labels are added, since several
-// kinds and queues have the label Other.
+// samples sums the values of the time series of one scrape. Values with the same labels are added,
+// because several kinds and queues can have the label Other.
 type samples struct {
 	families map[string]family
 	values   map[string]*sample
@@ -47,8 +48,8 @@ func newSamples(families map[string]family) *samples {
 	return &samples{families, map[string]*sample{}}
 }
 
-// of returns the sample of a time series.
-func (s *samples) of(name string, labels []string) *sample {
+// sample returns the sample of a time series.
+func (s *samples) sample(name string, labels []string) *sample {
 	for i := range labels {
 		labels[i] = clean(labels[i])
 	}
@@ -61,62 +62,64 @@ func (s *samples) of(name string, labels []string) *sample {
 
 // add adds to a counter or gauge.
 func (s *samples) add(name string, value float64, labels ...string) {
-	s.of(name, labels).value += value
+	s.sample(name, labels).value += value
 }
 
 // flag sets a gauge to 1 or 0.
 func (s *samples) flag(name string, on bool, labels ...string) {
-	if s.of(name, labels).value = 0; on {
-		s.of(name, labels).value = 1
+	if s.sample(name, labels).value = 0; on {
+		s.sample(name, labels).value = 1
 	}
 }
 
-// merge adds to a histogram. An empty one has no time series.
+// merge adds to a histogram. An empty histogram has no time series.
 func (s *samples) merge(name string, h inspect.Histogram, labels ...string) {
 	if h.Count() > 0 {
 		s.join(name, h, labels...)
 	}
 }
 
-// join is merge for a histogram that can be empty.
+// join is merge for a histogram whose time series must exist even if it is empty.
 func (s *samples) join(name string, h inspect.Histogram, labels ...string) {
-	if one := s.of(name, labels); one.histogram.Counts == nil {
-		one.histogram = h
+	if total := s.sample(name, labels); total.histogram.Counts == nil {
+		total.histogram = h
 	} else {
-		one.histogram = one.histogram.Plus(h)
+		total.histogram = total.histogram.Plus(h)
 	}
 }
 
 // send sends all samples.
 func (s *samples) send(ch chan<- prometheus.Metric) {
-	for _, one := range s.values {
+	for _, sample := range s.values {
 		var m prometheus.Metric
 		var err error
-		switch one.Type {
+		switch sample.Type {
 		case Counter:
-			m, err = prometheus.NewConstMetric(one.desc, prometheus.CounterValue, one.value, one.labels...)
+			m, err = prometheus.NewConstMetric(sample.desc, prometheus.CounterValue, sample.value, sample.labels...)
 		case Gauge:
-			m, err = prometheus.NewConstMetric(one.desc, prometheus.GaugeValue, one.value, one.labels...)
+			m, err = prometheus.NewConstMetric(sample.desc, prometheus.GaugeValue, sample.value, sample.labels...)
 		case Histogram:
-			m, err = constHistogram(one)
+			m, err = constHistogram(sample)
 		}
 		if err != nil {
-			m = prometheus.NewInvalidMetric(one.desc, err)
+			m = prometheus.NewInvalidMetric(sample.desc, err)
 		}
 		ch <- m
 	}
 }
 
-// constHistogram returns a histogram with the buckets of Prometheus, which include those below.
-func constHistogram(of *sample) (prometheus.Metric, error) {
+// constHistogram returns a histogram in Prometheus' form, in which the count of a bucket includes
+// all lower buckets.
+func constHistogram(s *sample) (prometheus.Metric, error) {
 	var sum uint64
 	buckets := map[float64]uint64{}
-	h := of.histogram
+	h := s.histogram
 	for i, bound := range h.Buckets {
 		sum += uint64(max(h.Counts[i], 0))
 		buckets[bound] = sum
 	}
 	sum += uint64(max(h.Counts[len(h.Buckets)], 0))
-	// Redis adds whole thousandths. Rounding removes what floating point adds, so that all exporters have the same sum.
-	return prometheus.NewConstHistogram(of.desc, sum, math.Round(h.Sum*1000)/1000, buckets, of.labels...)
+	// Redis adds whole thousandths. Rounding removes floating-point errors, so that all exporters
+	// return the same sum.
+	return prometheus.NewConstHistogram(s.desc, sum, math.Round(h.Sum*1000)/1000, buckets, s.labels...)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// mostOverdue is how many overdue tasks are read to learn their queues.
-const mostOverdue = 1000
+// maxOverdue bounds the overdue tasks that are read for their queues.
+const maxOverdue = 1000
 
-// snapshot is what one scrape reads from Redis. A part that could not be read is nil.
+// snapshot is the result of one scrape's read of Redis. A part that could not be read is nil.
 type snapshot struct {
 	totals  *totals // nil until they have been read the first time
 	stats   *queue.Stats
-	named   named // the labels of queues and kinds
+	labels  labelSet // the labels of queues and kinds
 	oldest  []inspect.Oldest
 	workers []inspect.Worker
 	due     *inspect.DueCounts
@@ -31,7 +31,7 @@ type snapshot struct {
 
 	took time.Duration
 	away bool  // Redis could not be read, so no part is exported
-	err  error // what could not be read
+	err  error // set if a part could not be read
 }
 
 // readSnapshot reads all parts. If a key is damaged or may not be read, the other parts are still read.
@@ -40,8 +40,8 @@ func readSnapshot(ctx context.Context, q *queue.Queue, c Config, counted *shared
 	readTotals := func(ctx context.Context, q *queue.Queue, c Config) error {
 		return s.readTotals(ctx, q, c, counted, began)
 	}
-	for _, part := range []func(context.Context, *queue.Queue, Config) error{s.readSweeps, s.readDeadlines, s.readServers, readTotals, s.readOldest} {
-		err := part(ctx, q, c)
+	for _, read := range []func(context.Context, *queue.Queue, Config) error{s.readSweeps, s.readDeadlines, s.readServers, readTotals, s.readOldest} {
+		err := read(ctx, q, c)
 		s.err = errors.Join(s.err, err)
 		if err != nil && !partial(err) {
 			s.away = true
@@ -57,12 +57,13 @@ func partial(err error) bool {
 	return errors.Is(err, errTotals) || errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrNoRight)
 }
 
-// readTotals takes the totals. It waits for them for half of the time that a scrape has. If they come later, it takes those of the read
-// before, and reads how many tasks and workers there are now.
+// readTotals takes the totals, which are read in the background. It waits for them for half of the
+// time that a scrape has. If they are late, it takes the totals of the previous read, and reads the
+// present tasks and workers itself.
 func (s *snapshot) readTotals(ctx context.Context, q *queue.Queue, c Config, counted *shared[*totals], began time.Time) error {
 	t, ok := counted.newest(began.Add(c.Timeout / 2))
 	if ok && !t.began.Before(began) {
-		s.totals, s.named, s.stats, s.workers = t, t.named, t.stats, t.workers
+		s.totals, s.labels, s.stats, s.workers = t, t.labels, t.stats, t.workers
 		return t.err
 	}
 	now := readTasks(ctx, q)
@@ -71,10 +72,10 @@ func (s *snapshot) readTotals(ctx context.Context, q *queue.Queue, c Config, cou
 		return now.err
 	}
 	if !ok || t.samples == nil {
-		s.named = newNamed(nil, now.queues(), c)
+		s.labels = newLabelSet(nil, now.queues(), c)
 		return now.err
 	}
-	s.totals, s.named = t, t.named
+	s.totals, s.labels = t, t.labels
 	if t.err != nil && !partial(t.err) {
 		return errors.Join(now.err, fmt.Errorf("%w: %w", errTotals, t.err))
 	}
@@ -87,9 +88,9 @@ func (s *snapshot) readOldest(ctx context.Context, q *queue.Queue, _ Config) (er
 		return nil
 	}
 	var queues []queue.QueueStats
-	for _, one := range s.stats.Queues {
-		if s.named.queues[one.Queue] {
-			queues = append(queues, one)
+	for _, stats := range s.stats.Queues {
+		if s.labels.queues[stats.Queue] {
+			queues = append(queues, stats)
 		}
 	}
 	s.oldest, err = inspect.OldestIn(ctx, q, queues)
@@ -104,18 +105,17 @@ func (s *snapshot) readDeadlines(ctx context.Context, q *queue.Queue, _ Config) 
 	}
 	s.due, s.overdue = &due, []inspect.Due{}
 	if due.Overdue > 0 {
-		s.overdue, _, err = inspect.DueTasks(ctx, q, time.Time{}, due.Now, mostOverdue)
+		s.overdue, _, err = inspect.DueTasks(ctx, q, time.Time{}, due.Now, maxOverdue)
 	}
 	return err
 }
 
-// readSweeps reads when reapers swept.
 func (s *snapshot) readSweeps(ctx context.Context, q *queue.Queue, _ Config) (err error) {
 	s.sweeps, err = inspect.Sweeps(ctx, q)
 	return err
 }
 
-// readServers reads the INFO of each server that has a partition.
+// readServers reads the INFO of each server with a partition.
 func (s *snapshot) readServers(ctx context.Context, q *queue.Queue, _ Config) error {
 	seen := map[redis.Cmdable]bool{}
 	for p := range q.Partitions() {
@@ -131,7 +131,7 @@ func (s *snapshot) readServers(ctx context.Context, q *queue.Queue, _ Config) er
 		for _, section := range []string{"server", "memory"} {
 			info, err := node.Info(ctx, section).Result()
 			var refused redis.Error
-			if err != nil && !errors.As(err, &refused) { // some managed servers do not have all sections, or refuse the command
+			if err != nil && !errors.As(err, &refused) { // some managed servers lack a section, or refuse the command
 				return q.Engine().Unread(ctx, p, err)
 			}
 			engine.ReadInfo(facts, info)

@@ -9,27 +9,29 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// There is no bound on how many pairs of a queue and a kind have counts in Redis, and the labels Other need the sum over all of them. So
-// the totals are read in the background. A scrape waits for them, but not for so long that its other values would be late.
+// The number of pairs of a queue and a kind in Redis is unbounded, and the labels Other need the sum
+// over all pairs. So the totals are read in the background. A scrape waits for them, but not so long
+// that its other values would be late.
 
 const (
-	// longestTotals is how long a read of the totals can take. It reads about 40,000 pairs in a second.
-	longestTotals = time.Minute
-	// restFor is how many times as long as it took a slow read is not repeated. So it uses at most a tenth of the time of a processor.
+	// maxTotals limits a read of the totals, which reads about 40,000 pairs per second.
+	maxTotals = time.Minute
+	// restFor is the pause after a slow read, as a multiple of its time, so that reads use at most a
+	// tenth of a processor.
 	restFor = 10
 )
 
-// errTotals means that the totals could not be read, and that Redis can be read.
+// errTotals means that the totals could not be read although Redis could.
 var errTotals = errors.New("the counts of queues and kinds")
 
-// totals are what Redis has counted, as one read has found it.
+// totals are the counts of Redis from one read.
 type totals struct {
 	samples *samples // nil if Redis could not be read
-	named   named    // the labels of queues and kinds
+	labels  labelSet // the labels of queues and kinds
 	began   time.Time
-	err     error // what could not be read
+	err     error // set if a part could not be read
 
-	tasks // as this read has found them
+	tasks // at the time of this read
 }
 
 // tasks are the tasks and workers of one instant. What could not be read is nil.
@@ -41,11 +43,11 @@ type tasks struct {
 
 // newTotals returns the totals of a namespace, which are read as needed.
 func newTotals(open func(context.Context) (*queue.Queue, error), c Config, families map[string]family) *shared[*totals] {
-	var last *totals // that could be read
-	return &shared[*totals]{wait: longestTotals,
+	var last *totals // the last totals that could be read
+	return &shared[*totals]{wait: maxTotals,
 		keep: func(took time.Duration) time.Duration {
 			if took < c.Timeout/2 {
-				return 0 // a snapshot is kept, too
+				return 0 // snapshots are kept by themselves
 			}
 			return restFor * took
 		},
@@ -71,30 +73,30 @@ func (t *totals) read(ctx context.Context, q *queue.Queue, c Config, families ma
 	if t.tasks.err != nil && !partial(t.tasks.err) {
 		return t.tasks.err
 	}
-	figures, odd := inspect.Figures(ctx, q) // with an error, too, it returns what it could read
-	if odd != nil && !partial(odd) {
-		return odd
+	figures, figuresErr := inspect.Figures(ctx, q) // even with an error, it returns the figures that it could read
+	if figuresErr != nil && !partial(figuresErr) {
+		return figuresErr
 	}
-	if odd == nil && counts(ctx, q) { // a kind that could not be read is not one without tasks
+	if figuresErr == nil && counts(ctx, q) { // after an error a missing kind may have tasks, so it must not be exported as 0
 		figures = append(figures, expected(figures, t.workers)...)
 	}
-	t.named = newNamed(figures, t.queues(), c)
+	t.labels = newLabelSet(figures, t.queues(), c)
 	t.samples = newSamples(families)
-	t.samples.addFigures(figures, t.named, odd != nil)
-	return errors.Join(t.tasks.err, odd)
+	t.samples.addFigures(figures, t.labels, figuresErr != nil)
+	return errors.Join(t.tasks.err, figuresErr)
 }
 
-// readTasks reads how many tasks there are, and who works for the namespace.
+// readTasks reads the numbers of tasks, and the workers of the namespace.
 func readTasks(ctx context.Context, q *queue.Queue) (now tasks) {
-	workers, odd := inspect.Workers(ctx, q)
-	if odd == nil {
+	workers, workersErr := inspect.Workers(ctx, q)
+	if workersErr == nil {
 		now.workers = workers
 	}
 	stats, err := q.Stats(ctx)
 	if err == nil {
 		now.stats = &stats
 	}
-	now.err = errors.Join(odd, err)
+	now.err = errors.Join(workersErr, err)
 	return now
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// unknown is the label of what an older version of Curfew counted without it.
+// unknown is the value of a label that an older version of Curfew did not count.
 const unknown = "unknown"
 
-// addFigures adds what Redis has counted since the namespace was created. If the figures of some kinds could not be read, sums over
-// kinds are left out: a total that shrinks looks to Prometheus as if it had begun again.
-func (s *samples) addFigures(figures []inspect.KindFigures, labels named, short bool) {
+// addFigures adds the counts since the namespace was created. With short, because the figures of
+// some kinds could not be read, it leaves out sums over kinds: Prometheus would take a total that
+// shrinks for a restart of the counter.
+func (s *samples) addFigures(figures []inspect.KindFigures, labels labelSet, short bool) {
 	if len(figures) > 0 && !short {
 		s.beginWakeups()
 	}
@@ -52,7 +53,7 @@ func (s *samples) addFigures(figures []inspect.KindFigures, labels named, short 
 	}
 }
 
-// addSums adds the figures of a kind and queue to what has no label for the kind.
+// addSums adds the figures of a kind and queue to the metrics without a label for the kind.
 func (s *samples) addSums(f inspect.KindFigures, line string) {
 	s.beginQueue(line)
 	s.merge("task_wait_seconds", f.Waiting, line)
@@ -66,7 +67,7 @@ func (s *samples) addSums(f inspect.KindFigures, line string) {
 	}
 }
 
-// minus returns the values of a histogram without a part of them.
+// minus returns a histogram without the values of a part of it.
 func minus(h, part inspect.Histogram) inspect.Histogram {
 	if part.Counts == nil {
 		return h
@@ -78,8 +79,8 @@ func minus(h, part inspect.Histogram) inspect.Histogram {
 	return less
 }
 
-// addTasks adds the sizes of queues. A queue without a label of its own is part of the queue Other, except in what cannot
-// be added up.
+// addTasks adds the sizes of queues. A queue without its own label is part of the queue Other,
+// except in metrics that cannot be summed.
 func (s *samples) addTasks(from *snapshot) {
 	for _, o := range from.oldest {
 		s.add("oldest_pending_timestamp_seconds", seconds(o.Since), o.Queue)
@@ -87,14 +88,14 @@ func (s *samples) addTasks(from *snapshot) {
 	if from.stats == nil {
 		return
 	}
-	for _, one := range from.stats.Queues {
-		line := from.named.queue(one.Queue)
-		s.add("tasks", float64(one.Ready), line, "ready")
-		s.add("tasks", float64(one.Running), line, "running")
-		s.add("tasks", float64(one.Waiting), line, "waiting")
-		s.add("tasks", float64(one.Dead), line, "dead")
-		if from.named.queues[one.Queue] {
-			s.flag("queue_paused", one.Paused, line)
+	for _, stats := range from.stats.Queues {
+		line := from.labels.queue(stats.Queue)
+		s.add("tasks", float64(stats.Ready), line, "ready")
+		s.add("tasks", float64(stats.Running), line, "running")
+		s.add("tasks", float64(stats.Waiting), line, "waiting")
+		s.add("tasks", float64(stats.Dead), line, "dead")
+		if from.labels.queues[stats.Queue] {
+			s.flag("queue_paused", stats.Paused, line)
 		}
 	}
 	for _, mode := range modes {
@@ -109,7 +110,8 @@ func (s *samples) addTasks(from *snapshot) {
 	s.add("broken_records", float64(from.stats.Broken))
 }
 
-// addDeadlines adds what is due. The queues of the first overdue tasks are known; the others have the queue Other.
+// addDeadlines adds the due deadlines. Only the first overdue tasks were read with their queues; the
+// rest has the queue Other.
 func (s *samples) addDeadlines(from *snapshot) {
 	if from.stats != nil {
 		s.add("deadlines", float64(from.stats.Deadlines))
@@ -132,12 +134,12 @@ func (s *samples) addDeadlines(from *snapshot) {
 // addOverdue adds the overdue tasks by queue.
 func (s *samples) addOverdue(from *snapshot) {
 	if from.stats != nil {
-		for _, one := range from.stats.Queues {
-			s.add("deadlines_overdue", 0, from.named.queue(one.Queue))
+		for _, stats := range from.stats.Queues {
+			s.add("deadlines_overdue", 0, from.labels.queue(stats.Queue))
 		}
 	}
 	for _, d := range from.overdue {
-		s.add("deadlines_overdue", 1, from.named.queue(d.Queue))
+		s.add("deadlines_overdue", 1, from.labels.queue(d.Queue))
 	}
 	if rest := from.due.Overdue - int64(len(from.overdue)); rest > 0 {
 		s.add("deadlines_overdue", float64(rest), Other)
@@ -155,20 +157,20 @@ func (s *samples) addFleet(from *snapshot) {
 	}
 }
 
-// addWorkers adds the workers, by state and by queue. While a worker lives that does not report its queues, a queue that no other
-// worker takes tasks from has no value: 0 could be wrong.
+// addWorkers adds the workers, by state and by queue. While a live worker does not report its
+// queues, a queue without known workers has no value, because 0 could be wrong.
 func (s *samples) addWorkers(from *snapshot) {
 	for _, state := range []queue.WorkerState{queue.WorkerRunning, queue.WorkerDraining} {
 		s.add("workers", 0, string(state))
 	}
 	if from.stats != nil && !inspect.CrewOf(from.workers).Silent {
-		for name := range from.named.queues {
+		for name := range from.labels.queues {
 			s.add("queue_workers", 0, name)
 		}
 	}
 	for _, w := range from.workers {
 		s.add("workers", 1, cmp.Or(string(w.State), unknown))
-		for name := range from.named.queues {
+		for name := range from.labels.queues {
 			if w.State != queue.WorkerDraining && w.Serves(name) {
 				s.add("queue_workers", 1, name)
 			}

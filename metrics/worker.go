@@ -11,11 +11,12 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// NewWorker returns a collector of the metrics of one worker: the rows of [All] with the Source [FromWorker]. It adds
-// middleware to the worker, which measures handlers. So NewWorker panics after Run, as [worker.Worker.Use] does. Call
-// NewWorker after you have added middleware that starts traces. Then a trace that is sampled is an exemplar of its handler.
+// NewWorker returns a collector of the metrics of one worker: the rows of [All] with the Source
+// [FromWorker]. It adds middleware to the worker, which measures handlers, so it panics after Run,
+// as [worker.Worker.Use] does. Call NewWorker after you have added middleware that starts traces,
+// because a sampled trace then becomes an exemplar of its handler.
 //
-// If a program has several workers of a namespace, register each with a label of its own:
+// If a program has several workers of a namespace, register each with its own label:
 //
 //	prometheus.WrapRegistererWith(prometheus.Labels{"worker": "mail"}, registry).MustRegister(metrics.NewWorker(w, metrics.Config{}))
 //
@@ -25,8 +26,8 @@ func NewWorker(w *worker.Worker, config Config) prometheus.Collector {
 	if err != nil {
 		return invalid{err}
 	}
-	all := families(config.Prefix, w.Queue().Namespace(), FromWorker)
-	c := &workerCollector{w, all, observed(config.Prefix, w.Queue().Namespace(), all["worker_handler_seconds"])}
+	table := families(config.Prefix, w.Queue().Namespace(), FromWorker)
+	c := &workerCollector{w, table, newHistogram(config.Prefix, w.Queue().Namespace(), table["worker_handler_seconds"])}
 	w.Use(c.measure)
 	return c
 }
@@ -59,7 +60,7 @@ func (c *workerCollector) Collect(ch chan<- prometheus.Metric) {
 	c.handlers.Collect(ch)
 }
 
-// measure is the middleware. It also measures a handler that panics.
+// measure is the middleware that measures handlers, including those that panic.
 func (c *workerCollector) measure(next worker.Handler) worker.Handler {
 	return func(ctx context.Context, payload []byte) ([]byte, error) {
 		start := time.Now()
@@ -71,8 +72,9 @@ func (c *workerCollector) measure(next worker.Handler) worker.Handler {
 	}
 }
 
-// observed returns a histogram that this process fills. Scrapers that understand native histograms get one.
-func observed(prefix, namespace string, f family) *prometheus.HistogramVec {
+// newHistogram returns a histogram that this process fills. Scrapers that understand native
+// histograms get one.
+func newHistogram(prefix, namespace string, f family) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: prefix + f.Name, Help: f.Help, ConstLabels: prometheus.Labels{"namespace": clean(namespace)}, Buckets: f.Buckets(),
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,

@@ -13,11 +13,11 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Prometheus takes the first value of a new time series as its beginning: a counter that appears with 1 has not increased. So counters
-// of what usually happens are exported as 0 before it happens the first time.
+// Prometheus takes the first value of a new time series as its start, so a counter that appears with
+// 1 has not increased. So counters of usual events are exported as 0 before the first event.
 
-// mostExpected is how many pairs of a queue and a kind are exported that have no task yet.
-const mostExpected = 200
+// maxExpected bounds the exported pairs of a queue and a kind that have no task yet.
+const maxExpected = 200
 
 var (
 	usualEnds = []inspect.Ends{{Status: queue.Completed}, {Status: queue.Failed, Reason: queue.ReasonError}, {Status: queue.Failed, Reason: queue.ReasonFailed},
@@ -28,7 +28,7 @@ var (
 	wakeReasons = []string{"satisfied", "impossible", "timed_out"}
 )
 
-// beginPair exports a pair of a queue and a kind with counters of 0.
+// beginPair exports counters of 0 for a pair of a queue and a kind.
 func (s *samples) beginPair(line, kind string) {
 	s.add("tasks_enqueued_total", 0, line, kind, string(inspect.FromClient), "now")
 	for _, e := range usualEnds {
@@ -41,14 +41,14 @@ func (s *samples) beginPair(line, kind string) {
 	s.add("wait_timeouts_total", 0, line, kind, "fail")
 }
 
-// beginQueue exports what is counted of a queue without its kinds. Of the histograms only the lag of deadlines has an empty one, since an
-// alert looks at it.
+// beginQueue exports counters of 0 for a queue, in the metrics without kinds. Only the lag of
+// deadlines has an empty histogram, because an alert reads it.
 func (s *samples) beginQueue(line string) {
 	s.add("late_completions_total", 0, line)
 	s.join("timeout_detection_lag_seconds", inspect.Histogram{Buckets: lags, Counts: make([]int64, len(lags)+1)}, line, string(queue.TimeoutExecution))
 }
 
-// beginWakeups exports counters of agents that were woken.
+// beginWakeups exports counters of 0 for agents that were woken.
 func (s *samples) beginWakeups() {
 	for _, mode := range modes {
 		for _, reason := range wakeReasons {
@@ -57,25 +57,26 @@ func (s *samples) beginWakeups() {
 	}
 }
 
-// expected returns the pairs that can get their first task next: a live worker has a handler for the kind and serves the queue, and
-// no task of the kind was created in the queue. If there are many, it returns the first ones by name.
+// expected returns the pairs that can get their first task next: a live worker has a handler for the
+// kind and serves the queue, and no task of the kind was created in the queue. If there are many, it
+// returns the first pairs by name.
 func expected(figures []inspect.KindFigures, workers []inspect.Worker) (pairs []inspect.KindFigures) {
-	known, found := map[pair]bool{}, map[pair]bool{}
+	counted, missing := map[pair]bool{}, map[pair]bool{}
 	for _, f := range figures {
-		known[pair{f.Queue, f.Kind}] = true
+		counted[pair{f.Queue, f.Kind}] = true
 	}
 	for _, w := range workers {
 		for _, line := range slices.Concat(w.Strict, slices.Collect(maps.Keys(w.Queues))) {
 			for _, kind := range w.Kinds {
-				if one := (pair{line, kind}); !known[one] {
-					found[one] = true
+				if p := (pair{line, kind}); !counted[p] {
+					missing[p] = true
 				}
 			}
 		}
 	}
-	sorted := slices.SortedFunc(maps.Keys(found), pair.compare)
-	for _, one := range sorted[:min(len(sorted), mostExpected)] {
-		pairs = append(pairs, inspect.KindFigures{Queue: one.queue, Kind: one.kind})
+	sorted := slices.SortedFunc(maps.Keys(missing), pair.compare)
+	for _, p := range sorted[:min(len(sorted), maxExpected)] {
+		pairs = append(pairs, inspect.KindFigures{Queue: p.queue, Kind: p.kind})
 	}
 	return pairs
 }
@@ -84,7 +85,7 @@ func (p pair) compare(other pair) int {
 	return cmp.Or(cmp.Compare(p.queue, other.queue), cmp.Compare(p.kind, other.kind))
 }
 
-// counts reports whether a namespace counts its tasks by kind. It returns false also if it is not known.
+// counts reports whether a namespace counts its tasks by kind. It returns false if that is unknown.
 func counts(ctx context.Context, q *queue.Queue) bool {
 	word, err := q.Client().HGet(ctx, q.Root(0), "figures").Result()
 	return errors.Is(err, redis.Nil) || err == nil && word != "off"

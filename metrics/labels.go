@@ -10,21 +10,23 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Other is the queue or kind of all tasks whose queue or kind has no label of its own. It is not the name of any queue or kind.
+// Other is the label of all queues and kinds that have no label of their own. It is not the name of
+// any queue or kind.
 const Other = inspect.OtherKinds
 
-// named holds the queues, the kinds, and the pairs of both that have their own labels.
-type named struct {
+// labelSet holds the queues, the kinds, and the pairs of both that have their own labels.
+type labelSet struct {
 	queues, kinds map[string]bool
 	pairs         map[pair]bool
 	nodes         map[node]bool
-	folded        int // the pairs that have the label Other, as queue or as kind
+	folded        int // number of pairs that have the label Other, as queue or as kind
 }
 
 type pair struct{ queue, kind string }
 
-// newNamed chooses the labels. The choice depends only on the values in Redis, so all exporters make the same one.
-func newNamed(figures []inspect.KindFigures, lines []queue.QueueStats, c Config) named {
+// newLabelSet chooses the labels. The choice depends only on the values in Redis, so that all
+// exporters make the same choice.
+func newLabelSet(figures []inspect.KindFigures, lines []queue.QueueStats, c Config) labelSet {
 	queues, kinds, pairs, nodes := map[string]int64{}, map[string]int64{}, map[pair]int64{}, map[node]int64{}
 	for _, s := range lines {
 		queues[s.Queue] += s.Enqueued
@@ -38,13 +40,13 @@ func newNamed(figures []inspect.KindFigures, lines []queue.QueueStats, c Config)
 		}
 	}
 	for _, f := range figures {
-		for _, of := range f.Nodes {
-			if flow, isFlow := flowOf(f.Kind); isFlow && of.Node != inspect.OtherKinds {
-				nodes[node{flow, of.Node}] += ended(of.Ends)
+		for _, nodeFigures := range f.Nodes {
+			if flow, isFlow := flowOf(f.Kind); isFlow && nodeFigures.Node != inspect.OtherKinds {
+				nodes[node{flow, nodeFigures.Node}] += ended(nodeFigures.Ends)
 			}
 		}
 	}
-	n := named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare),
+	n := labelSet{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare),
 		largest(nodes, c.MaxNodes, node.compare), 0}
 	for p := range pairs {
 		if line, kind := n.pair(p.queue, p.kind); line != p.queue || kind != p.kind {
@@ -54,7 +56,7 @@ func newNamed(figures []inspect.KindFigures, lines []queue.QueueStats, c Config)
 	return n
 }
 
-// tasksOf returns a number that grows with the tasks of a kind and queue.
+// tasksOf returns the number of creations and ends of a kind and queue, by which kinds are chosen.
 func tasksOf(f inspect.KindFigures) (n int64) {
 	for _, e := range f.Enqueued {
 		n += e.Count
@@ -69,8 +71,9 @@ func ended(ends []inspect.Ends) (n int64) {
 	return n
 }
 
-// largest returns the n names with the largest counts. A count is compared by its number of binary digits, and names with
-// as many digits by compare. So a name loses its place only when another one doubles its count, or is new.
+// largest returns the n names with the largest counts. It compares counts by their number of binary
+// digits, and names with equally many digits by compare. So a name loses its place only when the
+// count of another doubles, or a new name appears.
 func largest[N comparable](counts map[N]int64, n int, compare func(a, b N) int) map[N]bool {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b N) int {
 		return cmp.Or(cmp.Compare(magnitude(counts[b]), magnitude(counts[a])), compare(a, b))
@@ -85,7 +88,7 @@ func largest[N comparable](counts map[N]int64, n int, compare func(a, b N) int) 
 func magnitude(n int64) int { return bits.Len64(uint64(max(n, 0))) }
 
 // queue returns the label of a queue.
-func (n named) queue(name string) string {
+func (n labelSet) queue(name string) string {
 	if n.queues[name] {
 		return name
 	}
@@ -93,7 +96,7 @@ func (n named) queue(name string) string {
 }
 
 // pair returns the labels of a queue and a kind.
-func (n named) pair(queue, kind string) (string, string) {
+func (n labelSet) pair(queue, kind string) (string, string) {
 	if !n.kinds[kind] || n.queues[queue] && !n.pairs[pair{queue, kind}] {
 		kind = Other
 	}
