@@ -21,8 +21,22 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
+// figures runs a measurement on a server of its own, and reports each figure as a benchmark.
+func figures(b *testing.B, measure func(context.Context, redis.UniversalClient) (Report, error)) {
+	r, err := measure(b.Context(), server(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, f := range r.Figures {
+		b.Run(f.Name, func(b *testing.B) {
+			b.ReportMetric(f.Value, strings.ReplaceAll(f.Unit, " ", "_"))
+			b.ReportMetric(0, "ns/op") // nothing runs in the loop: it is not printed
+		})
+	}
+}
+
 // server starts a Redis and returns a client such as the command uses.
-func server(t *testing.T) redis.UniversalClient {
+func server(t testing.TB) redis.UniversalClient {
 	rdb, err := queue.Connect("redis://" + redistest.Start(t).Addr)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +99,7 @@ func TestBenchmarksMeasure(t *testing.T) {
 		{[]string{"memory a pending task", "memory a running task", "memory a completed task", "memory a completed task with its event",
 			"append-only file for enqueue", "append-only file for fetch", "append-only file for settle"}, func() (Report, error) { return Memory(ctx, rdb, 2000) }},
 		{[]string{"fetch 500", "time out 250, each in a queue of its own", "look at all queues", "wake by the first of many, cancel the losers"},
-			func() (Report, error) { return Longest(ctx, rdb, LongestConfig{Tasks: 1000, Queues: 20, Members: 300}) }},
+			func() (Report, error) { return measureLongest(ctx, rdb, 1000, 20, 300) }},
 		{[]string{"beside: plain tasks drained", "agents", "their children", "time of Redis an agent", "time of the worker an agent"},
 			func() (Report, error) { return AgentRate(ctx, rdb, 20, 10, 10) }},
 		{[]string{"wake lag, idle p99"}, func() (Report, error) { return WakeLag(ctx, rdb, 20, 3, 0) }},
@@ -100,6 +114,9 @@ func TestBenchmarksMeasure(t *testing.T) {
 			func() (Report, error) {
 				return Flows(ctx, rdb, FlowsConfig{Runs: 10, Lags: 3, Chain: 30, Concurrency: 20})
 			}},
+		{[]string{"empty: time of a scrape", "full: text of a scrape", "full: reading the figures alone"}, func() (Report, error) {
+			return measureScrapes(ctx, rdb, scraped{tasks: 1000, queues: 5, kinds: 10, spread: 2})
+		}},
 		{[]string{"agent with 10 children: commands"}, func() (Report, error) { return AgentCost(ctx, rdb, 20, 10) }},
 		{[]string{"waiting agent with 10 members: its record and payload", "waiting agent with 10 members: its wait",
 			"waiting agent with 10 members: its list of children", "waiting agent with 10 members: its members' records and payloads",

@@ -139,6 +139,15 @@ func startAppendOnly(ctx context.Context, rdb redis.UniversalClient) error {
 	}
 }
 
+func configure(ctx context.Context, rdb redis.UniversalClient, settings [][2]string) error {
+	for _, s := range settings {
+		if err := rdb.ConfigSet(ctx, s[0], s[1]).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func usedMemory(ctx context.Context, rdb redis.UniversalClient) (int64, error) {
 	return infoNumber(ctx, rdb, "memory", "used_memory")
 }

@@ -23,9 +23,6 @@ func measurements() []*cli.Command {
 		dispatchCommand(),
 		detectCommand(),
 		memoryCommand(),
-		longestCommand(),
-		commandsCommand(),
-		idleCommand(),
 		countsCommand(),
 		microCommand(),
 		benchFunctionsCommand(),
@@ -33,8 +30,6 @@ func measurements() []*cli.Command {
 		flowCommand(),
 		failoverCommand(),
 		recoveryCommand(),
-		scrapeCommand(),
-		devCommand(),
 		httpCommand(),
 		holdCommand(),
 	}
@@ -47,8 +42,6 @@ var invocations = map[string]string{
 	"detect":     "\n    curfew-bench detect --vs asynq --runs 3",
 	"recovery":   "\n    curfew-bench recovery --vs asynq --kills 5",
 	"memory":     " --tasks 100000",
-	"longest":    " --tasks 200000",
-	"idle":       " --workers 100",
 	"counts":     " --gate",
 	"agents":     " --only lag --only cost",
 	"flow":       " --flows 50 --chain 100",
@@ -62,19 +55,6 @@ func memoryCommand() *cli.Command {
 		[]cli.Flag{&cli.IntFlag{Name: "tasks", Value: 1000000, Usage: "how many tasks"}},
 		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 			return bench.Memory(ctx, rdb, c.Int("tasks"))
-		})
-}
-
-// longestCommand measures the longest scripts: `curfew-bench longest`.
-func longestCommand() *cli.Command {
-	return benchmark("longest", "the longest time in ms that one script blocks Redis, beside many tasks, queues and members of a wait", 1,
-		[]cli.Flag{
-			&cli.IntFlag{Name: "tasks", Value: 2000000, Usage: "how many pending tasks the server holds"},
-			&cli.IntFlag{Name: "queues", Value: 5000, Usage: "how many queues they are in"},
-			&cli.IntFlag{Name: "members", Value: 10000, Usage: "how many members a wait has"},
-		},
-		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-			return bench.Longest(ctx, rdb, bench.LongestConfig{Tasks: c.Int("tasks"), Queues: c.Int("queues"), Members: c.Int("members")})
 		})
 }
 
@@ -109,12 +89,12 @@ func checkBench(c *cli.Context) error {
 	if _, err := app.Arguments(c, app.Nothing); err != nil {
 		return err
 	}
-	for _, name := range []string{"runs", "tasks", "waiting", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running", "kinds", "spread", "flows", "alone", "chain"} {
+	for _, name := range []string{"runs", "tasks", "waiting", "partitions", "servers", "kills", "agents", "fan", "concurrency", "wakes", "running", "flows", "alone", "chain"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return app.Usage("--%s %d must be from 1 to 10000000", name, n)
 		}
 	}
-	for _, name := range []string{"others", "load", "workers", "reapers"} {
+	for _, name := range []string{"others", "load"} {
 		if n := c.Int(name); c.IsSet(name) && n < 0 {
 			return app.Usage("--%s %d must not be negative", name, n)
 		}

@@ -50,11 +50,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"memory --tasks many", `--tasks "many" must be a whole number`},
 		{"memory --tasks", "--tasks needs a value"},
 		{"hold", "hold is used by recovery only"},
-		{"dev --curfew ./nothing", "--curfew: "},
 		{"http --curfew ./nothing", "--curfew: "},
-		{"commands --tasks 0", "--tasks 0 must be from 1"},
-		{"dev --runs 0", "--runs 0 must be from 1"},
-		{"dev --timeout 1ms", "--timeout 1ms must be from 100ms to 1m"},
 		{"memory --runs 0", "--runs 0 must be from 1"},
 		{"memory --tasks -5", "--tasks -5 must be from 1"},
 		{"throughput --partitions 0", "--partitions 0 must be from 1"},
@@ -85,7 +81,6 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"throughput --vs asynq --threshold drained>=5", "the figures are enqueue_16, enqueue_64, enqueue_lists, drain, enqueue_and_drain"},
 		{"detect --vs asynq --threshold detect_pending_p99>=2x", "asynq never does this"},
 		{"dispatch --vs asynq --threshold dispatch_p99<=10", "write dispatch_max<=20ms"},
-		{"idle --workers 0", "needs a worker or a reaper"},
 		{"micro --runs 0", "--runs 0 must be from 1"},
 		{"micro --tasks 0", "--tasks 0 must be from 1"},
 		{"micro -o csv", "table or json"},
@@ -171,7 +166,7 @@ func TestTheCommandLinesOfThePagesAreValid(t *testing.T) {
 			t.Errorf("%s: %s: %s", l.Place, text, errs)
 		}
 	}
-	if len(tried) < 25 {
+	if len(tried) < 20 {
 		t.Errorf("the pages have %d different command lines", len(tried))
 	}
 	if code, _, errs := run(ended, "detect", "--v", "asynq"); code != app.ExitUsage {
@@ -188,7 +183,7 @@ func TestTheVersionIsPrinted(t *testing.T) {
 
 func TestWordsAreCompleted(t *testing.T) {
 	for _, row := range []struct{ words, want string }{
-		{"de", "detect dev"}, {"detect --th", "--threshold"}, {"counts -o ", "table json"}, {"ho", ""},
+		{"de", "detect"}, {"detect --th", "--threshold"}, {"counts -o ", "table json"}, {"ho", ""},
 	} {
 		_, out, errs := run(t.Context(), append([]string{"__complete", "--"}, strings.Split(row.words, " ")...)...)
 		var got []string
@@ -237,9 +232,7 @@ func TestTheProgramCurfewIsMeasured(t *testing.T) {
 		figures []string
 	}{
 		// It fails if a filter does not find its tasks.
-		{"commands --tasks 500 --ended 200", []string{"ls --error", "rm --all-matching"}},
 		{"http --tasks 100 --waiting 20 --runs 1", []string{"enqueue over HTTP", "a result over HTTP p99"}},
-		{"dev --runs 2 --timeout 100ms", []string{"start to the address of the server", "start to the timeout, without its time", "start to the wake-up, without that time"}},
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			t.Parallel()
@@ -266,7 +259,7 @@ func reportOf(t *testing.T, args string, figures ...string) {
 func TestAnInterruptedBenchmarkSaysSo(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	for _, args := range []string{"memory", "micro", "dev"} {
+	for _, args := range []string{"memory", "micro", "http"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			code, out, errs := run(ctx, args)

@@ -1,11 +1,15 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,12 +17,82 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// CommandsConfig says what Commands measures.
-type CommandsConfig struct {
-	Program string // the command curfew
-	Redis   string // the URL of the server
-	Tasks   int    // how many tasks are pending
-	Ended   int    // how many have ended; the last command removes them
+// BenchmarkCommands measures the command curfew among many tasks:
+//
+//	go test ./bench -run '^$' -bench Commands -timeout 1h
+func BenchmarkCommands(b *testing.B) {
+	program := buildCurfew(b)
+	figures(b, func(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
+		return measureCommands(ctx, rdb, program, 1_000_000, 100_000)
+	})
+}
+
+// BenchmarkDev measures the first seconds of curfew dev, with a demo task whose timeout is 3 s:
+//
+//	go test ./bench -run '^$' -bench Dev
+func BenchmarkDev(b *testing.B) {
+	program := buildCurfew(b)
+	figures(b, func(ctx context.Context, _ redis.UniversalClient) (Report, error) {
+		return measureDev(ctx, program, 3*time.Second)
+	})
+}
+
+// It fails if a filter of ls does not find its tasks, or if the demo does not go on.
+func TestTheProgramCurfewIsMeasured(t *testing.T) {
+	program := buildCurfew(t)
+	measureBoth := []func() (Report, error){
+		func() (Report, error) { return measureCommands(t.Context(), server(t), program, 500, 200) },
+		func() (Report, error) { return measureDev(t.Context(), program, 100*time.Millisecond) },
+	}
+	for _, measure := range measureBoth {
+		r, err := measure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.Figures {
+			if f.Value <= 0 {
+				t.Errorf("%s: %s is %v", r.Bench, f.Name, f.Value)
+			}
+		}
+	}
+}
+
+// buildCurfew builds the command, without symbols as in a release.
+func buildCurfew(t testing.TB) string {
+	program := filepath.Join(t.TempDir(), "curfew")
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "../cmd/curfew").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// measureDev runs curfew dev until its agent has woken. The time begins before the process starts, and that of the demo's task is taken off.
+func measureDev(ctx context.Context, program string, timeout time.Duration) (r Report, err error) {
+	cmd := exec.CommandContext(ctx, program, "dev", "--port", "0", "--demo", "-o", "text", "--timeout", timeout.String())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return r, err
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return r, err
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	r.Bench = "dev"
+	since := func(name string, off time.Duration) { r.add(name, milliseconds(time.Since(began)-off), "ms") }
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "  Redis "):
+			since("start to the address of the server", 0)
+		case strings.Contains(line, "  TIMEOUT "):
+			since("start to the timeout, without its time", timeout)
+		case strings.Contains(line, "  woke "):
+			since("start to the wake-up, without that time", timeout)
+			return r, nil
+		}
+	}
+	return r, errors.New("curfew dev ended before its agent had woken")
 }
 
 // rare is how many tasks each filter finds. They are the oldest, and ls begins with the newest, so it looks at all others first.
@@ -27,14 +101,15 @@ const rare = 100
 // commands measures processes of the command.
 type commands struct {
 	*micro
-	CommandsConfig
-	agent, task string
+	program        string
+	pending, ended int // tasks; the last command removes those that have ended
+	agent, task    string
 }
 
-// Commands measures the command curfew from the start of its process to the end: one task printed, 100 tasks found by
+// measureCommands measures the command curfew from the start of its process to the end: one task printed, 100 tasks found by
 // each filter among many, and many removed. A program that does nothing is measured beside it.
-func Commands(ctx context.Context, rdb redis.UniversalClient, config CommandsConfig) (Report, error) {
-	c := &commands{micro: &micro{rdb: rdb}, CommandsConfig: config}
+func measureCommands(ctx context.Context, rdb redis.UniversalClient, program string, pending, ended int) (Report, error) {
+	c := &commands{micro: &micro{rdb: rdb}, program: program, pending: pending, ended: ended}
 	r := Report{Bench: "commands"}
 	if err := c.fill(ctx); err != nil {
 		return r, err
@@ -56,7 +131,7 @@ func Commands(ctx context.Context, rdb redis.UniversalClient, config CommandsCon
 		{"ls --error", "ls --error disk"},
 		{"rm --all-matching", "rm --all-matching --status CANCELLED --yes"},
 	} {
-		if err := c.time(ctx, &r, of.name, c.Program, c.arguments(of.args)...); err != nil {
+		if err := c.time(ctx, &r, of.name, c.program, c.arguments(of.args)...); err != nil {
 			return r, err
 		}
 	}
@@ -69,9 +144,9 @@ func (c *commands) arguments(words string) []string {
 		return args
 	}
 	if args[0] == "ls" {
-		args = append(args, "--limit", fmt.Sprint(rare), "--looks", fmt.Sprint(10*(c.Tasks+c.Ended)+10000), "-o", "id")
+		args = append(args, "--limit", fmt.Sprint(rare), "--looks", fmt.Sprint(10*(c.pending+c.ended)+10000), "-o", "id")
 	}
-	return append(args, "--redis", c.Redis, "--namespace", "bench", "--quiet")
+	return append(args, "--redis", "redis://"+c.rdb.(*redis.Client).Options().Addr, "--namespace", "bench", "--quiet")
 }
 
 // time adds how long a process takes. It returns an error if a list has not exactly rare tasks.
@@ -97,7 +172,7 @@ func (c *commands) fill(ctx context.Context) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{c.fail, c.late, c.family, c.cancelled, c.pending} {
+	for _, part := range []func(context.Context) error{c.fail, c.late, c.family, c.cancelled, c.line} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -168,7 +243,7 @@ func (c *commands) family(ctx context.Context) error {
 }
 
 func (c *commands) cancelled(ctx context.Context) error {
-	ids, err := c.enqueue(ctx, c.Ended, noop)
+	ids, err := c.enqueue(ctx, c.ended, noop)
 	for len(ids) > 0 && err == nil {
 		part := ids[:min(len(ids), 1000)]
 		ids = ids[len(part):]
@@ -177,7 +252,7 @@ func (c *commands) cancelled(ctx context.Context) error {
 	return err
 }
 
-func (c *commands) pending(ctx context.Context) error {
+func (c *commands) line(ctx context.Context) error {
 	ids, err := c.enqueue(ctx, 2*rare, func(i int) queue.Task {
 		task := noop(i)
 		if i%2 == 0 {
@@ -191,6 +266,6 @@ func (c *commands) pending(ctx context.Context) error {
 		return err
 	}
 	c.task = ids[0]
-	_, err = c.enqueue(ctx, c.Tasks, noop)
+	_, err = c.enqueue(ctx, c.pending, noop)
 	return err
 }

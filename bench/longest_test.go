@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,25 +17,28 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// LongestConfig says how many pending tasks and queues exist while Longest measures, and how many
-// members each wait has.
-type LongestConfig struct {
-	Tasks, Queues, Members int
+// BenchmarkLongest measures the longest time that one script blocks Redis:
+//
+//	go test ./bench -run '^$' -bench Longest -timeout 1h
+func BenchmarkLongest(b *testing.B) {
+	figures(b, func(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
+		return measureLongest(ctx, rdb, 2_000_000, 5_000, 10_000)
+	})
 }
 
-// longest measures the longest script of each call.
+// longest measures the longest script of each call, beside pending tasks in queues. Waits have members.
 type longest struct {
 	*micro
-	LongestConfig
-	report Report
+	tasks, queues, members int
+	report                 Report
 }
 
-// Longest measures the longest time that one script blocks Redis. Each call is as large as the Go
+// measureLongest measures the longest time that one script blocks Redis. Each call is as large as the Go
 // packages make it, beside many pending tasks in many queues, and waits have many members. A figure
 // is the longest script of a step, from SLOWLOG. That is elapsed time, so it also contains the time
 // in which the machine ran other programs.
-func Longest(ctx context.Context, rdb redis.UniversalClient, c LongestConfig) (Report, error) {
-	l := &longest{micro: &micro{rdb: rdb}, LongestConfig: c, report: Report{Bench: "longest"}}
+func measureLongest(ctx context.Context, rdb redis.UniversalClient, tasks, queues, members int) (Report, error) {
+	l := &longest{micro: &micro{rdb: rdb}, tasks: tasks, queues: queues, members: members, report: Report{Bench: "longest"}}
 	if err := l.fill(ctx); err != nil {
 		return l.report, err
 	}
@@ -55,10 +59,10 @@ func (l *longest) fill(ctx context.Context) error {
 		return err
 	}
 	const chunk = 10000
-	for from := 0; from < l.Tasks; from += chunk {
-		list := tasks(min(chunk, l.Tasks-from), noop)
+	for from := 0; from < l.tasks; from += chunk {
+		list := tasks(min(chunk, l.tasks-from), noop)
 		for i := range list {
-			list[i].Queue = l.line((from + i) * l.Queues / l.Tasks)
+			list[i].Queue = l.line((from + i) * l.queues / l.tasks)
 		}
 		if err := accepted(l.q.EnqueueAll(ctx, list)); err != nil {
 			return err
@@ -67,16 +71,7 @@ func (l *longest) fill(ctx context.Context) error {
 	return nil
 }
 
-func (l *longest) line(i int) string { return "line" + strconv.Itoa(i%l.Queues) }
-
-func configure(ctx context.Context, rdb redis.UniversalClient, settings [][2]string) error {
-	for _, s := range settings {
-		if err := rdb.ConfigSet(ctx, s[0], s[1]).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (l *longest) line(i int) string { return "line" + strconv.Itoa(i%l.queues) }
 
 // step runs a step and adds its longest script to the report.
 func (l *longest) step(ctx context.Context, name string, step func() error) error {
@@ -182,7 +177,7 @@ func (l *longest) dueTasks(ctx context.Context) func() error {
 // ofQueues measures calls about queues.
 func (l *longest) ofQueues(ctx context.Context) error {
 	every := func() (quotas []queue.Quota) {
-		for i := range l.Queues {
+		for i := range l.queues {
 			quotas = append(quotas, queue.Quota{Queue: l.line(i), N: 1})
 		}
 		return quotas
@@ -244,7 +239,7 @@ func (l *longest) family(ctx context.Context, name string) (queue.Claim, []strin
 	if err != nil {
 		return queue.Claim{}, nil, err
 	}
-	children := tasks(l.Members, func(i int) queue.Task {
+	children := tasks(l.members, func(i int) queue.Task {
 		return queue.Task{ID: claims[0].ID + "." + strconv.Itoa(i+1), Queue: name + "-children", Kind: "member", Payload: payload(), Timeout: time.Hour}
 	})
 	var ids []string
@@ -275,9 +270,9 @@ func (l *longest) ofAgents(ctx context.Context) error {
 		}},
 		named{"explain the agent", func() error { _, err := inspect.Explain(ctx, l.q, a.ID); return err }},
 		named{"complete all members, wake the agent", func() error {
-			for done := 0; done < l.Members; {
+			for done := 0; done < l.members; {
 				claims, err := l.fetch(ctx, "all-children", 500)
-				if err := enough(len(claims), min(500, l.Members-done), err); err != nil {
+				if err := enough(len(claims), min(500, l.members-done), err); err != nil {
 					return err
 				}
 				if err := l.settle(ctx, claims); err != nil {

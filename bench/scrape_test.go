@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,27 +15,39 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
-// ScrapeConfig says what the namespace has while Scrape measures.
-type ScrapeConfig struct {
-	Tasks  int // live tasks, each with a deadline
-	Queues int
-	Kinds  int
-	Spread int // number of queues in which each kind has tasks
+// BenchmarkScrape measures what a scrape of the metrics costs:
+//
+//	go test ./bench -run '^$' -bench Scrape
+func BenchmarkScrape(b *testing.B) {
+	for name, c := range map[string]scraped{
+		"pairs=200":  {tasks: 500_000, queues: 50, kinds: 200, spread: 1},
+		"pairs=1000": {tasks: 20_000, queues: 50, kinds: 200, spread: 5},
+	} {
+		b.Run(name, func(b *testing.B) {
+			figures(b, func(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
+				return measureScrapes(ctx, rdb, c)
+			})
+		})
+	}
+}
+
+// scraped is what the namespace has while scrapes are measured.
+type scraped struct {
+	tasks  int // live tasks, each with a deadline
+	queues int
+	kinds  int
+	spread int // number of queues in which each kind has tasks
 }
 
 // scrapes is the number of scrapes that are measured together, so that the processor time of Redis is precise enough.
 const scrapes = 20
 
-// Scrape measures one scrape of a namespace's metrics: how long it takes, how large its text is, and how much processor
+// measureScrapes measures one scrape of a namespace's metrics: how long it takes, how large its text is, and how much processor
 // time Redis uses for it. It measures an empty namespace first.
-func Scrape(ctx context.Context, rdb redis.UniversalClient, c ScrapeConfig) (Report, error) {
+func measureScrapes(ctx context.Context, rdb redis.UniversalClient, c scraped) (Report, error) {
 	r := Report{Bench: "scrape"}
-	if c.Tasks < 1 || c.Queues < 1 || c.Kinds < 1 || c.Spread < 1 || c.Spread > c.Queues {
-		return r, fmt.Errorf("%w: a scrape needs tasks, queues and kinds, and a kind cannot be in more queues than there are", refusal.ErrInvalid)
-	}
 	q, err := open(ctx, rdb, 1)
 	if err != nil {
 		return r, err
@@ -60,21 +73,21 @@ func Scrape(ctx context.Context, rdb redis.UniversalClient, c ScrapeConfig) (Rep
 
 // fillScrape enqueues the tasks that stay. Then it makes figures: of each kind and queue a few tasks have ended in different
 // ways, after different times.
-func fillScrape(ctx context.Context, q *queue.Queue, c ScrapeConfig) error {
+func fillScrape(ctx context.Context, q *queue.Queue, c scraped) error {
 	task := func(i int) queue.Task {
-		kind := i % c.Kinds
-		line := (kind + i/c.Kinds%c.Spread*max(c.Queues/c.Spread, 1)) % c.Queues
+		kind := i % c.kinds
+		line := (kind + i/c.kinds%c.spread*max(c.queues/c.spread, 1)) % c.queues
 		return queue.Task{Kind: fmt.Sprint("kind", kind), Queue: fmt.Sprint("queue", line), Timeout: time.Hour, Payload: payload()}
 	}
-	for from := 0; from < c.Tasks; from += 10_000 {
-		list := tasks(min(10_000, c.Tasks-from), func(i int) queue.Task { return task(from + i) })
+	for from := 0; from < c.tasks; from += 10_000 {
+		list := tasks(min(10_000, c.tasks-from), func(i int) queue.Task { return task(from + i) })
 		if _, err := q.EnqueueAll(ctx, list); err != nil {
 			return err
 		}
 	}
 	for _, pause := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
-		for from := 0; from < c.Kinds*c.Spread; from += 500 {
-			ended := tasks(min(500, c.Kinds*c.Spread-from), func(i int) queue.Task { return task(from + i) })
+		for from := 0; from < c.kinds*c.spread; from += 500 {
+			ended := tasks(min(500, c.kinds*c.spread-from), func(i int) queue.Task { return task(from + i) })
 			if err := endTasks(ctx, q, ended, pause); err != nil {
 				return err
 			}
