@@ -38,6 +38,7 @@ type Figure struct {
 // Report is the result of a benchmark.
 type Report struct {
 	Bench   string   `json:"bench"`
+	Redis   string   `json:"redis,omitempty"` // the server's version, if the caller has set it
 	Figures []Figure `json:"figures"`
 }
 
@@ -62,7 +63,7 @@ func (r Report) find(name string) (Figure, bool) {
 // Median returns a report with the median of each figure. Of an even number of runs it takes the
 // larger of the two in the middle. There must be at least one run, and all must have the same figures.
 func Median(runs []Report) Report {
-	out := Report{Bench: runs[0].Bench}
+	out := Report{Bench: runs[0].Bench, Redis: runs[0].Redis}
 	for i, f := range runs[0].Figures {
 		values := make([]float64, len(runs))
 		for j := range runs {

@@ -1,28 +1,17 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
-
-// MicroConfig adjusts Micro. The zero value is ready to use.
-type MicroConfig struct {
-	// Rounds is how often each call is measured. The default is 5.
-	Rounds int
-	// Tasks is how many tasks a round measures each call with. The default is 5,000.
-	// Small batches use fewer tasks: at most 1,000 calls.
-	Tasks int
-}
-
-func (c *MicroConfig) complete() {
-	c.Rounds, c.Tasks = cmp.Or(c.Rounds, 5), cmp.Or(c.Tasks, 5000)
-}
 
 // batches are the batch sizes of enqueue, fetch and settle.
 var batches = []int{1, 8, 50, 500}
@@ -43,17 +32,11 @@ var batches = []int{1, 8, 50, 500}
 // other programs interrupt them, and the median of small calls: a third of their CPU time is sockets, and depends on how idle
 // the machine is. Package internal/test/luacount counts the Lua instructions of a call, which are the same everywhere.
 //
-// Micro empties the server, and resets its statistics.
-func Micro(ctx context.Context, rdb redis.UniversalClient, c MicroConfig) (MicroReport, error) {
-	c.complete()
-	m := &micro{rdb: rdb, tasks: c.Tasks, watch: stopwatch{rdb}}
-	for range c.Rounds {
-		if err := m.round(ctx); err != nil {
-			return MicroReport{}, err
-		}
-	}
-	version, err := serverVersion(ctx, rdb)
-	return m.report(version, c), err
+// Small batches use fewer tasks than the others: at most 1,000 calls. Micro empties the server, and resets its statistics.
+func Micro(ctx context.Context, rdb redis.UniversalClient, tasks int) (Report, error) {
+	m := &micro{rdb: rdb, tasks: tasks, watch: stopwatch{rdb}, report: Report{Bench: "micro"}}
+	err := m.round(ctx)
+	return m.report, err
 }
 
 // micro is a running measurement of Micro.
@@ -65,8 +48,7 @@ type micro struct {
 	q   *queue.Queue
 	seq int64 // of the last fetch
 
-	calls   []callName // in the order first measured
-	samples map[callName][]sample
+	report Report
 }
 
 // callName identifies a measured call.
@@ -76,10 +58,11 @@ type callName struct {
 	per   string
 }
 
-// sample is one measurement of a call, in µs for one of its unit.
-type sample struct {
-	cpu, script float64
-	median      float64 // of a whole call
+func (c callName) String() string {
+	if c.batch == 0 {
+		return c.call
+	}
+	return fmt.Sprint(c.call, " ", c.batch)
 }
 
 func (m *micro) round(ctx context.Context) error {
@@ -111,13 +94,229 @@ func (m *micro) measure(ctx context.Context, name callName, n int, step func() e
 	if err != nil {
 		return fmt.Errorf("%s %d: %w", name.call, name.batch, err)
 	}
-	if m.samples == nil {
-		m.samples = map[callName][]sample{}
-	}
-	if !slices.Contains(m.calls, name) {
-		m.calls = append(m.calls, name)
-	}
-	of := float64(n)
-	m.samples[name] = append(m.samples[name], sample{cpu: u.cpu / of, script: u.script / of, median: u.median})
+	m.report.add(name.String()+": CPU", u.cpu/float64(n), "µs a "+name.per)
+	m.report.add(name.String()+": within scripts", u.script/float64(n), "µs a "+name.per)
+	m.report.add(name.String()+": median call", u.median, "µs")
 	return nil
+}
+
+// who names the worker and the reaper.
+const who = "micro"
+
+// fallback is the longest wait that a sweep returns.
+const fallback = 500 * time.Millisecond
+
+// idleCalls measures calls that find nothing to do.
+func (m *micro) idleCalls(ctx context.Context) error {
+	n := min(m.tasks, 1000)
+	for _, of := range []struct {
+		name string
+		call func() error
+	}{
+		{"fetch of nothing", func() error { _, err := m.fetch(ctx, "default", 50); return err }},
+		{"sweep of nothing", func() error { _, err := reaper.Sweep(ctx, m.q, 0, who, 100, fallback); return err }},
+		{"heartbeat", func() error { _, err := m.q.Attempts().Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
+	} {
+		err := m.measure(ctx, callName{of.name, 0, "call"}, n, func() error { return repeat(n, of.call) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskCalls measures enqueue, fetch and settle in batches of one size.
+func (m *micro) taskCalls(ctx context.Context, batch int) error {
+	calls := min(max(m.tasks/batch, 2), 1000)
+	n := calls * batch
+	list := tasks(n, noop)
+	err := m.measure(ctx, callName{"enqueue", batch, "task"}, n, func() error {
+		for i := 0; i < n; i += batch {
+			if err := accepted(m.q.EnqueueAll(ctx, list[i:i+batch])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var trips [][]queue.Claim
+	err = m.measure(ctx, callName{"fetch", batch, "task"}, n, func() error {
+		return repeat(calls, func() error {
+			claims, err := m.fetch(ctx, "default", batch)
+			trips = append(trips, claims)
+			return enough(len(claims), batch, err)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return m.measure(ctx, callName{"settle", batch, "task"}, n, func() error {
+		for _, claims := range trips {
+			if err := m.settle(ctx, claims); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// function measures the enqueue of programs in other languages.
+func (m *micro) function(ctx context.Context) error {
+	n := min(m.tasks, 1000)
+	return m.measure(ctx, callName{"curfew_enqueue", 0, "call"}, n, func() error {
+		return repeat(n, func() error { return enqueueByFunction(ctx, m.rdb) })
+	})
+}
+
+// sweep measures sweeps that end tasks after their deadline.
+func (m *micro) sweep(ctx context.Context) error {
+	const look = 100
+	n := max(m.tasks/look, 2) * look
+	due := func(int) queue.Task { return queue.Task{Kind: "due", Payload: payload(), Timeout: time.Millisecond} }
+	if err := accepted(m.q.EnqueueAll(ctx, tasks(n, due))); err != nil {
+		return err
+	}
+	pause(ctx, 20*time.Millisecond)
+	return m.measure(ctx, callName{"sweep", look, "task"}, n, func() error { return sweepAll(ctx, m.q, n, look) })
+}
+
+// fetch claims up to n tasks of a queue.
+func (m *micro) fetch(ctx context.Context, line string, n int) ([]queue.Claim, error) {
+	m.seq++
+	trip, err := m.q.Attempts().Fetch(ctx, 0, who, queue.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}})
+	return trip.Claims, err
+}
+
+// settle completes the claimed tasks.
+func (m *micro) settle(ctx context.Context, claims []queue.Claim) error {
+	_, err := m.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), completions(claims), queue.Ask{})
+	return err
+}
+
+// completions returns outcomes that complete the claimed tasks.
+func completions(claims []queue.Claim) []queue.Outcome {
+	outcomes := make([]queue.Outcome, len(claims))
+	for i, c := range claims {
+		outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}
+	}
+	return outcomes
+}
+
+// sweepAll sweeps until n tasks have timed out.
+func sweepAll(ctx context.Context, q *queue.Queue, n, look int) error {
+	for ended := 0; ended < n; {
+		s, err := reaper.Sweep(ctx, q, 0, who, look, fallback)
+		if err != nil {
+			return err
+		}
+		if ended += s.TimedOut; s.TimedOut == 0 {
+			return fmt.Errorf("%d of %d timed out", ended, n)
+		}
+	}
+	return nil
+}
+
+// enough returns err, or an error unless got is n tasks.
+func enough(got, n int, err error) error {
+	if err == nil && got != n {
+		err = fmt.Errorf("got %d of %d tasks", got, n)
+	}
+	return err
+}
+
+func repeat(n int, call func() error) error {
+	for range n {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// members is how many children each agent has in Micro.
+const members = 10
+
+// agentCalls measures how agents are suspended and woken.
+func (m *micro) agentCalls(ctx context.Context) error {
+	n := max(m.tasks/50, 2)
+	list := tasks(n, agent)
+	for i := range list {
+		list[i].Queue = "agents"
+	}
+	if err := accepted(m.q.EnqueueAll(ctx, list)); err != nil {
+		return err
+	}
+	agents, err := m.fetchAll(ctx, "agents", n)
+	if err != nil {
+		return err
+	}
+	err = m.measure(ctx, callName{"suspend", members, "agent"}, n, func() error {
+		for _, a := range agents {
+			if _, err := m.q.Attempts().Suspend(ctx, suspension(a)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	children, err := m.fetchAll(ctx, "default", n*members)
+	if err != nil {
+		return err
+	}
+	families := byOwner(children)
+	err = m.measure(ctx, callName{"settle and wake", members, "agent"}, n, func() error {
+		for _, a := range agents {
+			if err := m.settle(ctx, families[a.ID]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = m.fetchAll(ctx, "agents", n) // fails unless all were woken
+	return err
+}
+
+// byOwner groups children by their agent.
+func byOwner(children []queue.Claim) map[string][]queue.Claim {
+	families := map[string][]queue.Claim{}
+	for _, c := range children {
+		owner, _, _ := strings.Cut(c.ID, ".")
+		families[owner] = append(families[owner], c)
+	}
+	return families
+}
+
+// fetchAll claims n tasks of a queue.
+func (m *micro) fetchAll(ctx context.Context, line string, n int) ([]queue.Claim, error) {
+	var all []queue.Claim
+	for len(all) < n {
+		claims, err := m.fetch(ctx, line, min(n-len(all), 500))
+		if err == nil && len(claims) == 0 {
+			err = enough(len(all), n, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, claims...)
+	}
+	return all, nil
+}
+
+// suspension returns a suspension in which an agent creates its children and waits for all of them.
+func suspension(a queue.Claim) queue.Suspension {
+	s := queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who,
+		Wait: queue.Wait{Entry: 1, Digest: "wait", Label: "all of its children"}}
+	for i := range members {
+		id := a.ID + "." + strconv.Itoa(i+1)
+		s.Children = append(s.Children, queue.Task{ID: id, Kind: "member", Payload: member})
+		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: id})
+	}
+	return s
 }

@@ -2,70 +2,27 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 )
 
-// timed returns a measurement of two rounds, in which a task took 10 and 30 µs.
-func timed() MicroReport {
-	name := callName{"enqueue", 50, "task"}
-	m := &micro{calls: []callName{name}, samples: map[callName][]sample{name: {
-		{cpu: 10, script: 8, median: 400}, {cpu: 30, script: 20, median: 1000},
-	}}}
-	return m.report("7.0.15", MicroConfig{Rounds: 2, Tasks: 100})
-}
-
-func TestMicroReportHasMediansOfRounds(t *testing.T) {
-	got := timed()
-	want := Cost{"enqueue", 50, "task", Spread{20, 10, 30}, Spread{14, 8, 20}, Spread{700, 400, 1000}}
-	if len(got.Costs) != 1 || got.Costs[0] != want {
-		t.Errorf("the costs are %v, want %v", got.Costs, want)
-	}
-}
-
-func TestMicroReportAsTable(t *testing.T) {
-	var out strings.Builder
-	if err := timed().WriteTable(&out); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if got, want := strings.Join(strings.Fields(lines[2]), " "), "enqueue 50 task 20 (10-30) 14 700"; got != want {
-		t.Errorf("the row is %q, want %q", got, want)
-	}
-	if !strings.Contains(lines[0], "of 2 rounds") {
-		t.Errorf("the first line is %q", lines[0])
-	}
-}
-
-// Scripts read these names, so they must not change.
-func TestMicroReportAsJSON(t *testing.T) {
-	text, err := json.Marshal(timed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"bench":"micro","redis":"7.0.15","rounds":2,"tasks":100,` +
-		`"costs":[{"call":"enqueue","batch":50,"per":"task","cpu_us":{"median":20,"min":10,"max":30},` +
-		`"script_us":{"median":14,"min":8,"max":20},"median_call_us":{"median":700,"min":400,"max":1000}}]}`
-	if string(text) != want {
-		t.Errorf("the JSON is\n%s, want\n%s", text, want)
-	}
-}
-
 const allCalls = "fetch of nothing, sweep of nothing, heartbeat, enqueue 1, fetch 1, settle 1, enqueue 8, fetch 8, settle 8, " +
 	"enqueue 50, fetch 50, settle 50, enqueue 500, fetch 500, settle 500, curfew_enqueue, sweep 100, suspend 10, settle and wake 10"
 
 func TestMicroMeasuresEveryCall(t *testing.T) {
-	got, err := Micro(context.Background(), server(t), MicroConfig{Rounds: 1, Tasks: 200})
+	got, err := Micro(context.Background(), server(t), 200)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, c := range got.Costs {
-		names = append(names, c.Name())
-		if c.CPU.Median <= 0 || c.Script.Median <= 0 || c.Median.Median <= 0 {
-			t.Errorf("%s: %+v, want costs above 0", c.Name(), c)
+	for i, f := range got.Figures {
+		name, of, _ := strings.Cut(f.Name, ": ")
+		if want := []string{"CPU", "within scripts", "median call"}[i%3]; of != want || f.Value <= 0 {
+			t.Errorf("%+v, want %s above 0", f, want)
+		}
+		if i%3 == 0 {
+			names = append(names, name)
 		}
 	}
 	if got := strings.Join(names, ", "); got != allCalls {

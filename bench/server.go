@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,4 +32,21 @@ func StartRedis(ctx context.Context, settings ...string) (rdb *redis.Client, sto
 		server.Kill()
 		os.RemoveAll(dir)
 	}, nil
+}
+
+// infoFields returns the lines of an INFO reply by name.
+func infoFields(info string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// RedisVersion returns the version of a Redis server.
+func RedisVersion(ctx context.Context, rdb redis.UniversalClient) (string, error) {
+	info, err := rdb.Info(ctx, "server").Result()
+	return infoFields(info)["redis_version"], err
 }

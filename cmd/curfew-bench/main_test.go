@@ -83,9 +83,9 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"dispatch --vs asynq --threshold dispatch_p99<=10", "write dispatch_max<=20ms"},
 		{"micro --runs 0", "--runs 0 must be from 1"},
 		{"micro --tasks 0", "--tasks 0 must be from 1"},
-		{"micro -o csv", "table or json"},
+		{"micro -o csv", "table, json or benchstat"},
 		{"micro now", `got "now"`},
-		{"memory -o xml", "table or json"},
+		{"memory -o xml", "table, json or benchstat"},
 		{"detect --over -1s", "is negative"},
 		{"detect --over 1e3", "write 1000s"},
 		{"detect --over 0s --others -1", "--others -1 must not be negative"},
@@ -183,7 +183,7 @@ func TestTheVersionIsPrinted(t *testing.T) {
 
 func TestWordsAreCompleted(t *testing.T) {
 	for _, row := range []struct{ words, want string }{
-		{"de", "detect"}, {"detect --th", "--threshold"}, {"counts -o ", "table json"}, {"ho", ""},
+		{"de", "detect"}, {"detect --th", "--threshold"}, {"counts -o ", "table json benchstat"}, {"ho", ""},
 	} {
 		_, out, errs := run(t.Context(), append([]string{"__complete", "--"}, strings.Split(row.words, " ")...)...)
 		var got []string
@@ -203,6 +203,14 @@ func TestWordsAreCompleted(t *testing.T) {
 func TestBenchWritesJSON(t *testing.T) {
 	t.Parallel()
 	reportOf(t, "memory --tasks 1000 --runs 1", "memory a pending task")
+}
+
+func TestBenchWritesEachRunForBenchstat(t *testing.T) {
+	t.Parallel()
+	code, out, errs := run(t.Context(), "memory", "--tasks", "1000", "--runs", "2", "-o", "benchstat")
+	if code != 0 || errs != "" || !strings.HasPrefix(out, "redis: ") || strings.Count(out, "\nBenchmarkMemory/memory_a_pending_task 1 ") != 2 {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
 }
 
 // Some benchmarks measure processes of the program curfew. The first one builds it, as under go run.

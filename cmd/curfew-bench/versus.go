@@ -22,7 +22,8 @@ and quiet logs. The table shows the median of the runs, with the least and the m
 script does only what the load needs: it shows the most that Redis can do. A ratio compares
 two turns of the same run, and says how many times better Curfew is: above 1 Curfew is
 faster. "never" means that a library does not do this. -o json uses the names below, and
-null for never.
+null for never. -o benchstat writes each run, and nothing for never: benchstat -col /system
+says by how much the systems differ, and whether by chance.
 
 --aof gives the redis-server an append-only file that is synced once a second, for all of
 them. --redis measures on your server with its settings. Keys that begin with NAMESPACE:{,
@@ -138,11 +139,11 @@ func thresholds(c *cli.Context, trial bench.Trial, systems []bench.System) ([]be
 	return list, nil
 }
 
-// missed writes a line for each missed threshold, to stderr if the output is JSON, and returns the
+// missed writes a line for each missed threshold, to stderr if a program reads the output, and returns the
 // exit code.
 func missed(c *cli.Context, lines []string) error {
 	out := c.App.Writer
-	if c.String("output") == "json" {
+	if c.String("output") != "table" {
 		out = c.App.ErrWriter
 	}
 	for _, line := range lines {
@@ -155,8 +156,11 @@ func missed(c *cli.Context, lines []string) error {
 }
 
 func printComparison(c *cli.Context, comparison bench.Comparison) error {
-	if c.String("output") == "json" {
+	switch c.String("output") {
+	case "json":
 		return printJSON(c.App.Writer, comparison)
+	case "benchstat":
+		return comparison.WriteBenchstat(c.App.Writer)
 	}
 	return comparison.WriteTable(c.App.Writer)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,40 @@ func TestComparisonAsJSON(t *testing.T) {
 	}
 }
 
+// benchstat reads each run of each System as a line.
+func TestComparisonForBenchstat(t *testing.T) {
+	var out strings.Builder
+	if err := rates().WriteBenchstat(&out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{"redis: 7.0.15", "aof: false", "Unit tasks/s better=higher",
+		"BenchmarkThroughput/enqueue_16/system=curfew 1 20000 tasks/s", "BenchmarkThroughput/enqueue_16/system=curfew 1 30000 tasks/s"} {
+		if lines[i] != want {
+			t.Errorf("line %d is %q, want %q", i, lines[i], want)
+		}
+	}
+	if n := strings.Count(out.String(), "/drain/system="); n != 9 {
+		t.Errorf("drain has %d lines, want 9: three Systems in three runs", n)
+	}
+	out.Reset()
+	if err := delays().WriteBenchstat(&out); err != nil || strings.Contains(out.String(), "detect_pending_p50/system=asynq") {
+		t.Errorf("%v: asynq has a value of what it never does:\n%s", err, out.String())
+	}
+}
+
+func TestReportsForBenchstat(t *testing.T) {
+	r := Report{Bench: "memory", Redis: "7.0.15", Figures: []Figure{{"memory a pending task", 516.5, "B"}, {"tasks lost", 0, ""}, {"enqueue 8: CPU", 3, "µs a task"}}}
+	var out strings.Builder
+	if err := WriteBenchstat(&out, r, r); err != nil {
+		t.Fatal(err)
+	}
+	run := "BenchmarkMemory/memory_a_pending_task 1 516.5 B\nBenchmarkMemory/tasks_lost 1 0 count\nBenchmarkMemory/enqueue_8:_CPU 1 3 µs_a_task\n"
+	if want := "redis: 7.0.15\nUnit tasks/s better=higher\n" + run + run; out.String() != want {
+		t.Errorf("it is\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 // renamed is a System with another name.
 type renamed struct {
 	System
@@ -154,10 +189,6 @@ func TestZeroLoadsHaveTheirDefaults(t *testing.T) {
 	recovery := RecoveryTrial(RecoveryLoad{})
 	if want := (Sizes{Kills: 10}); recovery.sizes != want || recovery.bound != 240 {
 		t.Errorf("recovery has the sizes %+v and the bound %v s, want %+v and 240 s", recovery.sizes, recovery.bound, want)
-	}
-	var micro MicroConfig
-	if micro.complete(); micro.Rounds != 5 || micro.Tasks != 5000 {
-		t.Errorf("micro has %+v, want 5 rounds and 5000 tasks", micro)
 	}
 }
 
@@ -256,5 +287,136 @@ func TestALagOfTheBoundOrMoreCountsAsTheBound(t *testing.T) {
 	lags, err := awaitStarts(t.Context(), killed, starts, nil, 20*time.Millisecond)
 	if err != nil || len(lags) != 2 || lags[0] != 20*time.Millisecond || lags[1] != 20*time.Millisecond {
 		t.Errorf("awaitStarts = %v, %v, want the bound twice", lags, err)
+	}
+}
+
+func TestThresholdsAreRead(t *testing.T) {
+	throughput, dispatch := ThroughputTrial(ThroughputLoad{}), DispatchTrial(DispatchLoad{})
+	detect, recovery := DetectTrial(DeadlineLoad{}), RecoveryTrial(RecoveryLoad{})
+	for _, test := range []struct {
+		text  string
+		trial Trial
+		want  Threshold
+		err   string // a part of the refusal
+	}{
+		{"enqueue_16>=1.2x", throughput, Threshold{figure: "enqueue_16", atLeast: true, ratio: true, limit: 1.2}, ""},
+		{"drain>=50000", throughput, Threshold{figure: "drain", atLeast: true, limit: 50000}, ""},
+		{" drain <= 50000 ", throughput, Threshold{text: "drain <= 50000", figure: "drain", limit: 50000}, ""},
+		{"dispatch_p99<=10ms", dispatch, Threshold{figure: "dispatch_p99", limit: 10}, ""},
+		{"dispatch_p99<=0.5s", dispatch, Threshold{figure: "dispatch_p99", limit: 500}, ""},
+		{"recovery_max<=1m", recovery, Threshold{figure: "recovery_max", limit: 60}, ""},
+		{"detect_pending_p99<=10ms", detect, Threshold{figure: "detect_pending_p99", limit: 10}, ""},
+		{"detect_running_p99>=0.9x", detect, Threshold{figure: "detect_running_p99", atLeast: true, ratio: true, limit: 0.9}, ""},
+		{"", throughput, Threshold{}, "write enqueue_and_drain>=50000"},
+		{"drain", throughput, Threshold{}, "is not a figure, >= or <=, and a limit"},
+		{"drain>50000", throughput, Threshold{}, "is not a figure, >= or <=, and a limit"},
+		{"drain==50000", throughput, Threshold{}, "is not a figure"},
+		{"drain>=", throughput, Threshold{}, "is not a figure"},
+		{"drain>=-1", throughput, Threshold{}, "is not a figure"},
+		{"drain>=NaN", throughput, Threshold{}, "is not a figure"},
+		{"drain>=1.2.3x", throughput, Threshold{}, `the limit "1.2.3x" of drain is not a number`},
+		{"drain>=" + strings.Repeat("9", 400), throughput, Threshold{}, "is not a number"},
+		{"drain>=10ms", throughput, Threshold{}, `the limit "10ms" of drain is not a number`},
+		{"drained>=1", throughput, Threshold{}, `"drained" is not a figure of bench throughput: write`},
+		{"drain>=1", dispatch, Threshold{}, "the figures are dispatch_p50, dispatch_p99, dispatch_max"},
+		{"dispatch_p50<=10", dispatch, Threshold{}, `the limit "10" of dispatch_p50 is not a duration`},
+		{"dispatch_p50<=10days", dispatch, Threshold{}, "write dispatch_max<=20ms"},
+		{"detect_pending_p99>=2x", detect, Threshold{}, "has no ratio, because asynq never does this"},
+	} {
+		got, err := ParseThreshold(test.text, test.trial, Curfew(0), Asynq(), Floor())
+		if test.err != "" {
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("ParseThreshold(%q): %v, want %q", test.text, err, test.err)
+			}
+			continue
+		}
+		if test.want.text == "" {
+			test.want.text = test.text
+		}
+		if err != nil || got != test.want {
+			t.Errorf("ParseThreshold(%q) = %+v, %v, want %+v", test.text, got, err, test.want)
+		}
+	}
+}
+
+func TestMissedThresholdsAreListed(t *testing.T) {
+	throughput, detect := ThroughputTrial(ThroughputLoad{}), DetectTrial(DeadlineLoad{})
+	slow := delays() // in which Curfew reaches the bound
+	for i := range slow.Rows {
+		slow.Rows[i].Of["curfew"] = Spread{40, 40, 40}
+	}
+	for _, test := range []struct {
+		of    Comparison
+		trial Trial
+		text  string
+		want  string // "" for a limit that holds
+	}{
+		{rates(), throughput, "drain>=20000", ""},
+		{rates(), throughput, "drain<=20000", ""},
+		{rates(), throughput, "drain>=2x", ""},
+		{rates(), throughput, "drain>=20001", "missed: drain is 20000 tasks/s, and the limit is drain>=20001"},
+		{rates(), throughput, "drain>=2.1x", "missed: drain is 2.00 times as good as that of asynq, and the limit is drain>=2.1x"},
+		{rates(), throughput, "drain<=1.9x", "missed: drain is 2.00 times as good as that of asynq, and the limit is drain<=1.9x"},
+		{delays(), detect, "detect_pending_p50<=2ms", ""},
+		{delays(), detect, "detect_running_p50>=10x", ""},
+		{delays(), detect, "detect_pending_p50<=1ms", "missed: detect_pending_p50 is 2 ms, and the limit is detect_pending_p50<=1ms"},
+		{slow, detect, "detect_pending_p50<=1s", "missed: detect_pending_p50 is > 40 ms, and the limit is detect_pending_p50<=1s"},
+		{slow, detect, "detect_running_p50>=1x", "missed: detect_running_p50 is 10.00 times as good as that of asynq, and the limit is detect_running_p50>=1x"},
+	} {
+		h, err := ParseThreshold(test.text, test.trial, Curfew(0), Asynq())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		if test.want != "" {
+			want = []string{test.want}
+		}
+		if got := test.of.Missed([]Threshold{h}); !slices.Equal(got, want) {
+			t.Errorf("%s: missed %q, want %q", test.text, got, want)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for _, row := range []struct {
+		claim  string
+		values []float64
+		want   Spread
+	}{
+		{"no values have a zero spread", nil, Spread{}},
+		{"one value is median, least and most", []float64{7}, Spread{7, 7, 7}},
+		{"the median is the value in the middle, in any order", []float64{9, 1, 2}, Spread{2, 1, 9}},
+		{"the median of an even number is the mean of the two in the middle", []float64{4, 1, 2, 100}, Spread{3, 1, 100}},
+	} {
+		if got := spread(row.values); got != row.want {
+			t.Errorf("%s: spread(%v) = %v, want %v", row.claim, row.values, got, row.want)
+		}
+	}
+	values := []float64{3, 1, 2}
+	if spread(values); !slices.Equal(values, []float64{3, 1, 2}) {
+		t.Errorf("spread changed the order of its values to %v", values)
+	}
+}
+
+func TestRatiosAreOfRunsSideBySide(t *testing.T) {
+	for _, row := range []struct {
+		claim      string
+		a, b, want []float64
+	}{
+		{"runs are divided one by one", []float64{10, 30}, []float64{5, 10}, []float64{2, 3}},
+		{"a run of zero is left out", []float64{10, 30}, []float64{0, 10}, []float64{3}},
+		{"a run without a partner is left out", []float64{10, 30}, []float64{5}, []float64{2}},
+	} {
+		if got := ratios(row.a, row.b); !slices.Equal(got, row.want) {
+			t.Errorf("%s: ratios(%v, %v) = %v, want %v", row.claim, row.a, row.b, got, row.want)
+		}
+	}
+}
+
+func TestDigitsAreThreeOrWhole(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.12345: "0.123", 15.678: "15.7", 999.4: "999", 21345.6: "21346"} {
+		if got := Digits(v); got != want {
+			t.Errorf("Digits(%v) = %s, want %s", v, got, want)
+		}
 	}
 }
