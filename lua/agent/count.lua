@@ -1,4 +1,4 @@
--- Ends are counted in waits here, in the order of their instants.
+-- Counting the ends of members in the waits of their owners, in the order of their instants.
 --
 -- @use agent/rules: by_end, counts_as, fires, first_end
 -- @use store/index
@@ -13,8 +13,8 @@
 -- @use task/place: put_aside
 -- @use wait/wait: fire
 
--- nearest_patience returns the earliest instant at which the own limit of a member in an agent's wait is over, or nil
--- if no member has one. It raises if the key is of the wrong type.
+-- nearest_patience returns the earliest limit of a single member in an agent's wait, or nil. It raises an error if the key has
+-- the wrong type.
 local function nearest_patience(tx, id)
   local key = tx.key.patience .. id
   local some = redis.call("ZRANGE", key, 0, index.removals(tx, key), "WITHSCORES")
@@ -25,7 +25,7 @@ local function nearest_patience(tx, id)
   end
 end
 
--- watch_wait schedules the sweep of a wait for when its limit, or the nearest limit of a member, is over.
+-- watch_wait schedules the sweep of a wait for its limit or the nearest limit of a member, whichever is first.
 --
 --   ends  the limit of the wait, or nil   patience  the nearest limit of a member, or nil
 --
@@ -43,18 +43,18 @@ local function watch_wait(tx, id, ends, patience)
   return first
 end
 
--- cancel_member cancels a member that its wait no longer waits for. A signal is not cancelled: it can still be sent.
+-- cancel_member cancels a member that its wait no longer needs. A signal is not cancelled, because it can still be sent.
 --
---   why      not_needed: the wait is decided; wait_timeout: its limit is over; patience: the member's own
---            limit in the wait is over
+--   cause    not_needed: the wait is decided; wait_timeout: its limit has passed; patience: the member's own
+--            limit in the wait has passed
 --   instant  the instant of the end, if it is in the past; nil: now
-local function cancel_member(tx, id, why, instant)
+local function cancel_member(tx, id, cause, instant)
   local before = tx.on
   tx.on = id -- if deciding raises, the member is at fault and not its agent
   local task = load_task(tx, id)
   if task and live(task) and not (task.role and string.find(id, "%.s%-[^.]*$")) then
-    local over = cancelled(why == "not_needed" and "No longer needed" or "Wait timed out")
-    over.reason = why == "not_needed" and why or "wait_timeout"
+    local over = cancelled(cause == "not_needed" and "No longer needed" or "Wait timed out")
+    over.reason = cause == "not_needed" and cause or "wait_timeout"
     over.completed_at = instant
     cancel_task(tx, task, over, over.error)
   end
@@ -63,29 +63,29 @@ end
 
 local most = 100
 
--- overdue returns the ids of children that are due on a clock and have not ended yet, by owner. A unit reads the
--- first 100 due ids of each clock, once.
+-- overdue returns the children on the clocks whose instant has passed, by owner. A unit reads the first 100 ids of each clock,
+-- once.
 local function overdue(tx)
-  local known = memo(tx, "overdue")
-  if known.found then
-    return known.found
+  local cache = memo(tx, "overdue")
+  if cache.children then
+    return cache.children
   end
-  local found = {}
-  known.found = found
+  local children = {}
+  cache.children = children
   for _, clock in ipairs({"deadlines", "limits", "delayed"}) do
     local bound = (clock == "delayed" and "" or "(") .. tx.now -- a timer fires at its instant, other tasks end after theirs
     for _, id in ipairs(attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, most)) do
       local up = owner(id)
       if up then
-        found[up] = found[up] or {}
-        found[up][id] = true
+        children[up] = children[up] or {}
+        children[up][id] = true
       end
     end
   end
-  return found
+  return children
 end
 
--- unseen returns the members that were out of time by an instant, and whose end is not written yet.
+-- unseen returns the members whose time was up by an instant, and whose end is not written yet.
 local function unseen(tx, id, upto)
   local before, ids, members = tx.on, {}, {}
   for member in pairs(overdue(tx)[id] or {}) do
@@ -97,19 +97,18 @@ local function unseen(tx, id, upto)
     local task = record.get(tx, member)
     local over = task and live(task) and ending(tx, task)
     if over and over.completed_at <= upto then
-      members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended = over.completed_at}
+      members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended_at = over.completed_at}
     end
   end
   tx.on = before
   return members
 end
 
--- end_due ends the children of an agent that were out of time by an instant, in the order of their instants. It returns
--- their ids.
+-- end_due ends the children of an agent whose time was up by an instant, in the order of their ends. It returns their ids.
 local function end_due(tx, id, upto)
   local before, due, ids = tx.on, unseen(tx, id, upto), {}
   table.sort(due, function(a, b)
-    return a.ended < b.ended or a.ended == b.ended and a.id < b.id
+    return a.ended_at < b.ended_at or a.ended_at == b.ended_at and a.id < b.id
   end)
   for i, m in ipairs(due) do
     tx.on = m.id
@@ -126,7 +125,7 @@ local function drop_patience(tx, id, w, name)
   index.remove(tx, tx.key.patience .. id, name)
 end
 
--- still_pending returns the given members that are pending in the wait, with their places in it.
+-- still_pending drops members that are not pending in the wait, and sets the place of the others.
 local function still_pending(tx, id, w, members)
   local kept = {}
   for _, m in ipairs(members) do
@@ -141,8 +140,8 @@ local function still_pending(tx, id, w, members)
   return kept
 end
 
--- impatient returns the members whose own limit in the wait was over by an instant, at most as many as the call can
--- still cancel. If more are left, it also returns the instant of the last one in the list.
+-- impatient returns the members whose own limit in the wait had passed by an instant, up to the number that the call may still
+-- cancel. If there are more, it also returns the limit of the last member in the list.
 local function impatient(tx, id, upto)
   local key, bound, members = tx.key.patience .. id, string.format("%d", math.min(upto, tx.at - 1)), {}
   local most = tx.left.cancel + index.removals(tx, key) + 1
@@ -150,9 +149,9 @@ local function impatient(tx, id, upto)
   for i = 1, #due, 2 do
     if not index.removed(tx, key, due[i]) then
       if #members == tx.left.cancel then
-        return members, members[1] and members[#members].ended or 0
+        return members, members[1] and members[#members].ended_at or 0
       end
-      members[#members + 1] = {name = due[i], id = id .. "." .. due[i], ended = tonumber(due[i + 1]), patience = true}
+      members[#members + 1] = {name = due[i], id = id .. "." .. due[i], ended_at = tonumber(due[i + 1]), patience = true}
     end
   end
   return members
@@ -163,14 +162,14 @@ local function finish_member(tx, id, w, m)
   if m.patience then
     tx.left.cancel = tx.left.cancel - 1
     drop_patience(tx, id, w, m.name)
-    cancel_member(tx, m.id, "patience", m.ended)
+    cancel_member(tx, m.id, "patience", m.ended_at)
   else
     local before = tx.on
     tx.on = m.id
     load_task(tx, m.id)
     tx.on = before
   end
-  if m.impatient then -- it has ended by its limit in the wait, or before it
+  if m.impatient then -- its limit must not end it a second time
     drop_patience(tx, id, w, m.name)
   end
   local task = record.get(tx, m.id)
@@ -178,9 +177,9 @@ local function finish_member(tx, id, w, m)
 end
 
 -- start_limit starts a limit that begins with the first end, at the instant of that end.
-local function start_limit(tx, w, id, ended)
-  w.first_at = string.format("%d", ended)
-  w.ends = ended + w.limit_ms
+local function start_limit(tx, w, id, ended_at)
+  w.first_at = string.format("%d", ended_at)
+  w.ends = ended_at + w.limit_ms
   if w.state == "open" then
     alarm.note(tx, watch_wait(tx, id, w.ends, nearest_patience(tx, id)))
   end
@@ -192,7 +191,7 @@ end
 --   task  the member, which has ended   w  the wait (wait/wait.lua)   id  of its owner
 local function count_member(tx, task, w, id)
   local name = string.sub(task.id, #id + 2)
-  local ended = math.max(tonumber(task.completed_at), w.since or 0)
+  local ended_at = math.max(tonumber(task.completed_at), w.since or 0)
   local mask = w.masks and redis.call("HGET", tx.key.wait .. id, "mask " .. name) or w.mask
   local as = counts_as(mask, task)
   w.gone[name], w.changed = true, true
@@ -202,11 +201,11 @@ local function count_member(tx, task, w, id)
   w.ok, w.bad = w.ok + (as == "o" and 1 or 0), w.bad + (as == "b" and 1 or 0)
   local how = w.state == "open" and fires(w)
   if how then
-    w.state, w.reason, w.winner, w.fired_at = "fired", how, name, ended
+    w.state, w.reason, w.winner, w.fired_at = "fired", how, name, ended_at
     fire(tx, id)
   end
   if w.limit_ms and not w.ends and not w.first_at then
-    start_limit(tx, w, id, ended)
+    start_limit(tx, w, id, ended_at)
   end
 end
 
@@ -236,28 +235,28 @@ local function collect(tx, id, w, written, upto)
   end
 end
 
--- add_due adds the members whose time is up to the members that have ended.
+-- add_due adds overdue members to the members that have ended. They end later, in the order of all instants.
 --
 --   due  late: members whose own time is up; upto: the instant up to which limits in the wait are checked
 --
--- Returns  the members, and an instant if more members are out of time than one call can end
+-- Returns  the members, and an instant if more members are overdue than one call can end
 local function add_due(tx, id, w, members, due)
   local more, last
   if w.patient then
     more, last = impatient(tx, id, due.upto)
   end
-  local known, added = {}, {}
+  local by_name, added = {}, {}
   for _, m in ipairs(members) do
-    known[m.name] = m
+    by_name[m.name] = m
   end
   for _, m in ipairs(due.late) do
-    if not last or m.ended <= last then
-      known[m.name], added[#added + 1] = m, m
+    if not last or m.ended_at <= last then
+      by_name[m.name], added[#added + 1] = m, m
     end
   end
   for _, m in ipairs(more or {}) do
-    local same = known[m.name]
-    if same and same.ended <= m.ended or same and not live(record.get(tx, m.id)) then
+    local same = by_name[m.name]
+    if same and same.ended_at <= m.ended_at or same and not live(record.get(tx, m.id)) then
       same.impatient = true
     else
       added[#added + 1] = m
@@ -273,9 +272,9 @@ end
 local function written(tx, id, w, ids)
   local members, latest = {}, nil
   for _, member in ipairs(ids) do
-    local ended = tonumber(record.get(tx, member).completed_at)
-    members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended = ended}
-    latest = math.max(latest or ended, ended)
+    local ended_at = tonumber(record.get(tx, member).completed_at)
+    members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended_at = ended_at}
+    latest = math.max(latest or ended_at, ended_at)
   end
   if w.limit_ms and not w.first_at then
     nearest_patience(tx, id) -- raises here, before anything is decided, if the key is of the wrong type
@@ -287,7 +286,7 @@ end
 local function count(tx, id, w, members)
   by_end(members)
   for _, m in ipairs(members) do
-    if w.state ~= "open" and w.state ~= "forming" or w.ends and m.ended > w.ends then
+    if w.state ~= "open" and w.state ~= "forming" or w.ends and m.ended_at > w.ends then
       break
     end
     local task = not w.gone[m.name] and finish_member(tx, id, w, m)
@@ -300,8 +299,8 @@ local function count(tx, id, w, members)
   end
 end
 
--- read calls a function that reads keys which may be of the wrong type, before anything is decided. If it raises, the
--- agent is put aside.
+-- read calls a function that may raise an error for a key of the wrong type. It is called before any decision, so that the
+-- agent can be put aside with nothing half done.
 local function read(tx, id, f, ...)
   local ok, members, instant = pcall(f, tx, id, ...)
   if not ok and refused(members) then
@@ -318,12 +317,12 @@ end
 -- count_wait ends these members first. So the result of a wait does not depend on which call counts, or when, unless
 -- more than 100 tasks of a clock are overdue (docs/explanation/agents.md).
 --
--- A member that ended after the wait's limit is not counted: the sweep ends the wait.
+-- A member that ended after the wait's limit is not counted, because the sweep ends the wait by its limit.
 --
 --   w      the wait (wait/wait.lua)   ids   members whose end this unit has written
 --   upto   count ends that were due by this instant; nil: by the latest of these ends
 --
--- Returns  an instant if more members are out of time than one call can end; ends after it are not counted yet
+-- Returns  an instant if more members are overdue than one call can end; ends after it are not counted yet
 local function count_wait(tx, id, w, ids, upto)
   if w.mode == "collect" then
     return collect(tx, id, w, ids, upto)

@@ -6,8 +6,8 @@
 -- @use store/state: owner
 -- @use task/plan: look_for_existing, plan
 
--- pick_members removes duplicate members, and names each by the last part of its id. It returns an answer if a member
--- is not a child of this agent.
+-- pick_members removes duplicate members, and sets the name of each, the last part of its id. It returns a refusal if a member
+-- is no child of this agent.
 local function pick_members(s)
   local id, seen, kept = s.id, {}, {}
   for _, m in ipairs(s.members) do
@@ -27,10 +27,10 @@ local function pick_members(s)
   s.members = kept
 end
 
--- leave_out_known removes the members that an earlier part of the wait had.
+-- drop_earlier removes the members that an earlier part of the wait has sent already.
 --
---   earlier  their names, with spaces between them
-local function leave_out_known(s, earlier)
+--   earlier  their names, separated by spaces
+local function drop_earlier(s, earlier)
   if earlier == "" then
     return
   end
@@ -46,8 +46,7 @@ local function leave_out_known(s, earlier)
   s.members = kept
 end
 
--- plan_children checks the children that the agent wants to make. It returns those that are new, each {task, draft},
--- or nil and an answer if one is refused.
+-- plan_children checks the children to create. It returns the new ones, each {task, draft}, or nil and a refusal.
 local function plan_children(tx, s)
   local children, twice = {}, {}
   look_for_existing(tx, s.children)
@@ -68,9 +67,8 @@ local function plan_children(tx, s)
   return children
 end
 
--- enlist stores the members that are pending, and those that have ended. It returns the nearest limit of a member in
--- the wait, nil if none has one, and a list of names and values: the masks of members, and the marks that there are
--- masks or limits.
+-- enlist stores the pending and the ended members. It returns the nearest limit of a single member or nil, and fields of the
+-- wait: the masks of members, and whether there are masks or limits, so that waits without them cost no reads.
 local function enlist(tx, s, c)
   local id, key = s.id, tx.key
   local kept = not c.patience_dropped

@@ -1,15 +1,15 @@
--- What an agent remembers.
+-- Notes: the checkpoint and the journal entries that an agent sends with a call.
 --
 -- @use check/values: digits, number
 -- @use store/record
 -- @use wait/ends
 -- @use wait/journal
 
--- check_note checks whether a note can be added to an agent's journal. It returns the field that is wrong and why,
--- or nil. An agent begins to collect while it has few children, whose ends it is then given (wait/ends.lua).
+-- check_note checks whether a note can be added to an agent's journal. It returns the invalid field and the error, or nil.
+-- An agent must begin to collect before it has many children, because the ends so far are copied then (wait/ends.lua).
 local function check_note(tx, id, note)
   if note.field then
-    return note.field, note.why
+    return note.field, note.fault
   end
   local agent = record.get(tx, id)
   if note.collects and not agent.collects and (tonumber(agent.children or 0) or 0) > 500 then
@@ -28,12 +28,13 @@ local function check_note(tx, id, note)
   end
 end
 
--- read_note reads what an agent wants to remember from argument i on: the number of fields of its checkpoint
--- (0: no checkpoint), with name and value of each (state, children, entries); then the number of entries, with number
--- and text of each.
+-- read_note reads a note from argument i on: the number of fields of the checkpoint (0: no checkpoint), name and value of
+-- each (state, children, entries), the number of entries, and number and text of each.
 --
--- Returns  {checkpoint, made, entries, size}, and the position of the next argument. checkpoint is a list of
---          names and values, made has them by name. note.collects says whether an entry begins to collect. note.field and note.why say what is wrong with it
+-- Returns  {checkpoint, made, entries, size, collects}, and the position of the next argument
+--            checkpoint    a list of names and values; made has the same by name
+--            collects      an entry begins to collect
+--            field, fault  the first invalid field and its error
 local function read_note(argv, i)
   local note = {entries = {}, size = 0}
   local n = number(argv, i, 2, "fields of the checkpoint")
@@ -42,7 +43,7 @@ local function read_note(argv, i)
     for j = i + 1, i + 2 * n, 2 do
       local name, value = argv[j], argv[j + 1]
       if note.made[name] or name ~= "state" and not ((name == "children" or name == "entries") and digits(value)) then
-        note.field, note.why = "checkpoint", "may have state, children and entries, each once; the last two are whole numbers"
+        note.field, note.fault = "checkpoint", "may have state, children and entries, each once; the last two are whole numbers"
       end
       note.checkpoint[#note.checkpoint + 1], note.checkpoint[#note.checkpoint + 2] = name, value
       note.made[name] = value
@@ -51,12 +52,12 @@ local function read_note(argv, i)
   i = i + 1 + 2 * n
   n = number(argv, i, 2, "entries")
   if n > 500 then
-    note.field, note.why = "entries", "are " .. n .. ", and a call takes 500"
+    note.field, note.fault = "entries", "are " .. n .. ", and a call takes 500"
   end
   for j = 1, n do
     local count, text = argv[i + 2 * j - 1], argv[i + 2 * j]
     if not digits(count) or tonumber(count) < 1 then
-      note.field, note.why = "entry", "must have a whole number from 1 on"
+      note.field, note.fault = "entry", "must have a whole number from 1 on"
       break
     end
     note.entries[j] = {tonumber(count), text}
@@ -66,13 +67,13 @@ local function read_note(argv, i)
   return note, i + 1 + 2 * n
 end
 
--- unfit_note returns a refusal if a note cannot be stored, or does not fit the wait that it comes with; or nil.
+-- unfit_note returns a refusal if a note cannot be stored, or contradicts the wait that it comes with; otherwise nil.
 --
 --   s  agent/suspension.lua
 local function unfit_note(tx, s)
-  local field, why = check_note(tx, s.id, s.note)
+  local field, fault = check_note(tx, s.id, s.note)
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   elseif s.note.made and tonumber(s.note.made.entries or 0) >= tonumber(s.wait.entry) then
     return {"INVALID", "checkpoint", "counts this wait among the entries before it"}
   end
@@ -88,10 +89,9 @@ end
 
 -- write_note adds a note to an agent's journal. A checkpoint replaces everything before it.
 --
--- A late request can arrive after its repeat was answered and the agent has continued. So a checkpoint that exists, or
--- that a later one has replaced, is not made again, and entries before the current checkpoint are not written. The
--- limit of a wait after the checkpoint is kept: an attempt that makes the checkpoint again does not get more time
--- for the same wait.
+-- A delayed request can arrive after its repeat was answered and the agent has continued. So a checkpoint is ignored if it
+-- is the current one or older, and so are entries before the current one. The stored limit of a wait after the checkpoint
+-- is kept, because an attempt that writes the checkpoint again must not get more time for the same wait.
 local function write_note(tx, task, note)
   local there = journal.read(tx, task.id, "entries", "state", "until")
   local past = tonumber(there[1] or nil) or -1
@@ -114,8 +114,8 @@ local function write_note(tx, task, note)
   journal.add(tx, task, fresh)
 end
 
--- remembered_answer returns the answer that the journal has for this wait, or nil if the agent has not been here yet.
--- It also answers if the agent's code has changed, or if the wait is before the checkpoint.
+-- remembered_answer returns the answer to a wait that the journal decides, or nil. The journal has the result of the wait,
+-- another entry with its number (the agent's code has changed), or a checkpoint after it.
 local function remembered_answer(tx, s)
   local w = s.wait
   local f = journal.read(tx, s.id, w.entry, "entries")

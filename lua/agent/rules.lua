@@ -1,11 +1,11 @@
--- When a wait fires, by the ends of its members.
+-- The rules by which a wait fires, from the ends of its members.
 --
 -- @use store/record
 -- @use store/state: live
 
--- thresholds returns what a wait of n members fires at: how many that are ok, how many that are bad, and how many that
--- have ended. If a field is wrong, the fourth and fifth value are the field and why. The third value is at most n, so
--- that the last end always fires the wait.
+-- thresholds returns the three counts at which a wait of n members fires: successful, failed, and all ended members. The
+-- third is at most n, so that the last end always fires the wait. For an invalid field, the fourth and fifth value are the
+-- field and the error.
 --
 --   mode  all, settled   the last member
 --         fail_fast      the last, or the first that is bad
@@ -14,7 +14,7 @@
 --         n_of_m         `need` that are ok, or fewer than `need` can still be ok
 --         n_settled      `need` of them, however they ended
 --         peek           at once
---         collect        the first end of any child that the agent was not given yet; it has no members (wait/ends.lua)
+--         collect        the first end of any child that the agent has not received yet; no members (wait/ends.lua)
 local function thresholds(mode, n, need)
   if mode == "all" or mode == "settled" then
     return nil, nil, n
@@ -47,8 +47,8 @@ local function thresholds(mode, n, need)
   return nil, nil, nil, "mode", "must be all, fail_fast, settled, any, any_ok, n_of_m, n_settled, peek or collect"
 end
 
--- fires reports how a wait fires by its counters: "satisfied"; "impossible", if the members left cannot satisfy it; or
--- nil, if it does not fire yet.
+-- fires returns "satisfied", "impossible" if the pending members can no longer satisfy the wait, or nil if it does not fire
+-- yet.
 --
 --   w  ok, bad, settled        counters
 --      need_ok, most_bad, all  thresholds; nil for one that the mode does not use
@@ -62,9 +62,9 @@ local function fires(w)
   end
 end
 
--- counts_as returns how a wait counts an ended member: "o" ok, "b" bad, "n" neither. The mask has a letter
--- for each way to end: completed, error, failed (no retry), timeout, cancelled. A task whose on_deadline is fail
--- counts as failed when its own time is up; its error says so (task/ending.lua).
+-- counts_as returns whether an ended member counts as ok ("o"), bad ("b") or neither ("n"). The mask has one letter for each
+-- way to end: completed, error, failed (no retry), timeout, cancelled. A task with on_deadline fail counts as failed when
+-- its own time is up, which only its error text shows (task/ending.lua).
 local function counts_as(mask, task)
   local place, reason = 2, task.reason
   if task.status == "COMPLETED" then
@@ -79,30 +79,30 @@ local function counts_as(mask, task)
   return string.sub(mask, place, place)
 end
 
--- by_end sorts members by the instant they ended; those of one instant by their place.
+-- by_end sorts members by the instant of their end, then by their place in the wait.
 local function by_end(members)
   table.sort(members, function(a, b)
-    return a.ended < b.ended or a.ended == b.ended and a.place < b.place
+    return a.ended_at < b.ended_at or a.ended_at == b.ended_at and a.place < b.place
   end)
 end
 
--- first_end returns which of some tasks ended first, and when; nil if none of them has ended.
+-- first_end returns the task that ended first and the instant, or nil if none has ended.
 local function first_end(tx, ids)
   local first, at = nil, nil
   record.load(tx, ids)
   for _, id in ipairs(ids) do
     local task = record.get(tx, id)
-    local ended = task and task.status and not live(task) and tonumber(task.completed_at)
-    if ended and (not at or ended < at) then
-      first, at = id, ended
+    local ended_at = task and task.status and not live(task) and tonumber(task.completed_at)
+    if ended_at and (not at or ended_at < at) then
+      first, at = id, ended_at
     end
   end
   return first, at
 end
 
--- verdict returns the journal entry of a wait that is over: how, which member decided, when, the digest and
--- label of the wait, its members, and those that had ended, in the order they ended. It is stored, and
--- never computed again.
+-- verdict formats the journal entry of a fired wait: the reason, the deciding member, the instant, digest and label of the
+-- wait, its members, and the ended members in the order of their ends. It is computed once and stored, so that every
+-- replay of the agent reads the same result.
 local function verdict(w, reason, winner, instant, settled)
   return "wait " .. reason .. " " .. (winner or "-") .. " " .. string.format("%d", instant) .. " " .. w.digest .. "\n" ..
     w.label .. "\n" .. w.members .. "\n" .. table.concat(settled, " ")

@@ -1,7 +1,7 @@
--- An agent's request to wait.
+-- Suspending an agent: the decision on the wait that it requests.
 --
 -- @use agent/count: cancel_member, end_due, watch_wait
--- @use agent/members: enlist, leave_out_known, pick_members, plan_children
+-- @use agent/members: enlist, drop_earlier, pick_members, plan_children
 -- @use agent/note: remembered_answer, unfit_note, write_note
 -- @use agent/rules: by_end, counts_as, fires, first_end, thresholds, verdict
 -- @use queue/queue: count
@@ -19,14 +19,12 @@
 -- @use wait/journal
 -- @use wait/wait: forget_wait, waits
 
--- wait_limit returns the instant at which the wait is out of time, or nil if that is not known yet. A limit that starts
--- with the first end starts now if a member has ended already. If an earlier attempt came to the same wait, its limit
--- is kept.
+-- wait_limit returns the instant of the wait's limit, or nil if there is none yet. A limit that starts with the first end
+-- starts now if a member has ended already; one that starts at a given instant may be in the past. The limit of an earlier
+-- attempt at the same wait is kept.
 --
--- A limit can also start at a given instant, which may be in the past.
---
--- A computed limit is 1.5 × the longest span of a member × the number of members, at most 30 min. It is 30 min
--- if no member has a span. It is stored in s.wait.limit_ms.
+-- A computed limit is 1.5 × the longest span of a member × the number of members, at most 30 min, and 30 min if no member
+-- has a span. wait_limit stores it in s.wait.limit_ms.
 local function wait_limit(tx, s, c)
   local w = s.wait
   local span = tonumber(w.limit_ms)
@@ -54,8 +52,8 @@ local function put(words, ...)
   end
 end
 
--- counter returns the counter of the queue that counts this wait. A wait is unbounded if nothing ends it: no limit of its
--- own, no limit of the agent's attempt, and no deadline, the agent's or its owner's.
+-- counter returns the name of the queue's counter for this wait. A wait is unbounded if neither its own limit, the limit of the
+-- agent's attempt, nor a deadline of the agent or its owner ends it.
 local function counter(s, task)
   local bounded = s.wait.limit_ms or task.limit_at or task.deadline_at or task["until"]
   return (bounded and "bounded_" or "unbounded_") .. s.wait.mode
@@ -103,7 +101,7 @@ local function open_wait(tx, s, c, task, fired)
   return {"WAITING"}
 end
 
--- form_wait stores what is counted so far, for the next part.
+-- form_wait stores the counts so far, from which the next part continues.
 local function form_wait(tx, s, c, task)
   local w = s.wait
   local _, fields = enlist(tx, s, c)
@@ -125,8 +123,8 @@ local function span(attempt, deadline, created)
   return tonumber(attempt or deadline and deadline - created or 0)
 end
 
--- find_settled reads the members of this part, and ends those whose time is up. It returns those that have ended, in
--- the order they ended, or nil and an answer if a member does not exist.
+-- find_settled reads the members of this part, and ends those whose time is up. It returns the ended members in the order of
+-- their ends, or nil and a refusal if a member does not exist.
 local function find_settled(tx, s, children)
   local made, settled, ids = {}, {}, {}
   for _, child in ipairs(children) do
@@ -144,16 +142,16 @@ local function find_settled(tx, s, children)
       local d, f = made[m.id].draft, made[m.id].task.shape.fields
       m.priority, m.span = tonumber(d.priority or 0), span(f.attempt_timeout_ms, d.deadline_at, tx.at)
     else
-      local task, why = load_task(tx, m.id)
+      local task, fault = load_task(tx, m.id)
       if task and not task.status then
         return nil, {"UNKNOWN", m.id}
       elseif not task and not (tx.aside and tx.aside.poison[m.id]) then
-        error("BROKEN " .. m.id .. ": " .. why, 0)
+        error("BROKEN " .. m.id .. ": " .. fault, 0)
       end
-      task = task or {status = "PENDING"} -- its end could not be decided: it counts as live
+      task = task or {status = "PENDING"} -- its end cannot be decided, so it counts as live
       m.priority, m.span = tonumber(task.priority or 0), span(task.attempt_timeout_ms, task.deadline_at, task.created_at)
       if not live(task) then
-        m.ended, m.as = tonumber(task.completed_at), counts_as(m.mask or s.wait.mask, task)
+        m.ended_at, m.as = tonumber(task.completed_at), counts_as(m.mask or s.wait.mask, task)
         settled[#settled + 1] = m
       end
     end
@@ -162,8 +160,8 @@ local function find_settled(tx, s, children)
   return settled
 end
 
--- earlier_part returns what earlier parts of the wait have counted: c, in which this part continues. If this is not the
--- next part, it returns nil and an answer.
+-- earlier_part returns the counts of the earlier parts of the wait, to which this part adds. If this part does not follow
+-- them, it returns nil and a refusal.
 --
 --   ok, bad, settled    counters                    names    of members that this part counts
 --   size, members       how many so far, and their names, with spaces between them
@@ -187,7 +185,7 @@ local function earlier_part(tx, s, task)
   return c
 end
 
--- too_late reports whether the limit was over before any of these children ended.
+-- too_late reports whether the limit had passed before any of these children ended.
 local function too_late(tx, s, c, names)
   local limit = wait_limit(tx, s, c)
   if not limit or limit >= tx.at then
@@ -201,9 +199,9 @@ local function too_late(tx, s, c, names)
   return not at or at > limit
 end
 
--- collected takes the ends that an agent was not given yet, when the agent comes to a wait of the mode collect. Children
--- whose time is up end first. It returns "satisfied", or nil if the agent must wait. If the limit of the wait was over
--- before the first of these ends, the agent waits for the sweep to say so, and the next wait hands over the ends.
+-- collected answers a wait of the mode collect with the ends that the agent has not received yet. Children whose time is up
+-- end first. It returns "satisfied", or nil if the agent must wait. If the limit had passed before the first of these ends,
+-- the agent must wait too: the sweep reports the timeout, and the next wait returns the ends.
 --
 --   c  the counts so far; collected sets names and members
 local function collected(tx, s, c)
@@ -217,20 +215,20 @@ local function collected(tx, s, c)
   return "satisfied"
 end
 
--- over reports whether the wait is over before it has begun, and how. A join fails at once if a member failed before
--- the join began.
+-- over returns how the wait fires before it has begun, or a false value. A wait of the mode all fails at once if a member
+-- failed before.
 local function over(s, c)
   return fires(c) or s.wait.mode == "all" and c.bad > 0 and "impossible"
 end
 
--- told returns a member that ended while earlier parts were sent.
-local function told(tx, s, name)
-  local task, why = record.get(tx, s.id .. "." .. name)
+-- read_member returns a member that ended while earlier parts were sent.
+local function read_member(tx, s, name)
+  local task, fault = record.get(tx, s.id .. "." .. name)
   if not task or not task.completed_at then
-    error(why or s.id .. "." .. name .. " has ended, but its record is gone", 0)
+    error(fault or s.id .. "." .. name .. " has ended, but its record is gone", 0)
   end
   local mask = redis.call("HGET", tx.key.wait .. s.id, "mask " .. name) or s.wait.mask
-  return {name = name, ended = tonumber(task.completed_at), as = counts_as(mask, task)}
+  return {name = name, ended_at = tonumber(task.completed_at), as = counts_as(mask, task)}
 end
 
 local function add(c, m)
@@ -238,7 +236,7 @@ local function add(c, m)
   c.ok, c.bad = c.ok + (m.as == "o" and 1 or 0), c.bad + (m.as == "b" and 1 or 0)
 end
 
--- add_earlier adds the members that earlier parts counted, to be counted again.
+-- add_earlier adds the members that earlier parts counted, because they are counted again in the order of their ends.
 local function add_earlier(tx, s, settled, c)
   local places, n = {}, -c.size
   for name in string.gmatch(c.members, "%S+") do
@@ -246,7 +244,7 @@ local function add_earlier(tx, s, settled, c)
     places[name] = n
   end
   for _, name in ipairs(redis.call("LRANGE", tx.key.settled .. s.id, 0, -1)) do
-    local m = told(tx, s, name)
+    local m = read_member(tx, s, name)
     m.place = places[name]
     settled[#settled + 1] = m
   end
@@ -255,12 +253,12 @@ local function add_earlier(tx, s, settled, c)
   by_end(settled)
 end
 
--- decider returns the decisive member if there are too many ended members to read them all again. That is the first
--- in the order of the parts with which the wait is over, if it is among the first 500; otherwise the last member.
+-- decider returns the deciding member when there are too many ended members to read them all again: the first member, in
+-- the order of the parts, with which the wait fires, if it is among the first 500; otherwise the last member.
 local function decider(tx, s, c)
   local so_far = {ok = 0, bad = 0, settled = 0, need_ok = c.need_ok, most_bad = c.most_bad, all = c.all}
   for _, name in ipairs(redis.call("LRANGE", tx.key.settled .. s.id, 0, 499)) do
-    add(so_far, told(tx, s, name))
+    add(so_far, read_member(tx, s, name))
     if over(s, so_far) then
       return name
     end
@@ -268,9 +266,9 @@ local function decider(tx, s, c)
   return redis.call("LINDEX", tx.key.settled .. s.id, -1) or nil
 end
 
--- decide_wait counts the members that have ended, until the wait fires. It returns how it fires and by which member,
--- or nil. Members that ended while earlier parts were sent are counted again, so that the result is the same as in
--- one part: the first end decides, and not the first end that was counted.
+-- decide_wait counts the ended members until the wait fires. It returns how it fires and the deciding member, or nil. Members
+-- of earlier parts are counted again, so that the result is the same as with one part: the earliest end decides, and not
+-- the end that was counted first.
 local function decide_wait(tx, s, settled, c)
   if s.wait.mode == "collect" then
     return c.last and collected(tx, s, c) or nil
@@ -285,7 +283,7 @@ local function decide_wait(tx, s, settled, c)
   for _, m in ipairs(settled) do
     if how then
       break
-    elseif not (c.ends and m.ended > c.ends) then
+    elseif not (c.ends and m.ended_at > c.ends) then
       m.counted = true
       add(c, m)
       c.names[#c.names + 1] = m.name
@@ -299,8 +297,8 @@ local function decide_wait(tx, s, settled, c)
   return how or nil, winner
 end
 
--- answer_wait answers at once: the wait is over before it has begun. An earlier attempt may have stored limits of
--- members. They are removed, so that the next wait does not use them.
+-- answer_wait answers a wait that fires before it has begun. Limits of members that an earlier attempt stored are removed,
+-- so that the next wait does not use them.
 local function answer_wait(tx, s, c, task, fired)
   local w, losers = s.wait, {}
   for _, m in ipairs(s.members) do
@@ -325,7 +323,7 @@ local function answer_wait(tx, s, c, task, fired)
   return {"READY", text}
 end
 
--- repeated returns the answer to a repeat of the call that made the agent wait, or nil.
+-- repeated returns the answer to a repeat of the call that suspended the agent, or nil.
 local function repeated(tx, s)
   local task = record.get(tx, s.id)
   if task and task.suspended_by == s.call then
@@ -333,22 +331,22 @@ local function repeated(tx, s)
   end
 end
 
--- prepare checks everything that can refuse the wait. It returns what is counted so far, the children to make, and
--- the members that have ended; or nil and an answer.
+-- prepare makes all checks that can refuse the wait. It returns the counts so far, the children to create, and the ended
+-- members; or nil and a refusal.
 local function prepare(tx, s, task)
   local c, answer = earlier_part(tx, s, task)
   if not c then
     return nil, answer
   end
-  leave_out_known(s, c.members)
+  drop_earlier(s, c.members)
   c.total = c.size + #s.members
   if c.total > tonumber(s.wait.most) then
     return nil, {"INVALID", "members", "are more than " .. s.wait.most .. ": wait for groups of them, or raise the limit"}
   end
-  local field, why
-  c.need_ok, c.most_bad, c.all, field, why = thresholds(s.wait.mode, c.total, tonumber(s.wait.need))
+  local field, fault
+  c.need_ok, c.most_bad, c.all, field, fault = thresholds(s.wait.mode, c.total, tonumber(s.wait.need))
   if field and (c.last or field == "mode") then
-    return nil, {"INVALID", field, why}
+    return nil, {"INVALID", field, fault}
   end
   local children, settled
   children, answer = plan_children(tx, s)
@@ -358,8 +356,8 @@ local function prepare(tx, s, task)
   return not answer and c, answer or children, settled
 end
 
--- enter makes the children and stores the note. It forgets an earlier wait. If the agent comes to the same wait again,
--- the limit and the members' own limits are kept.
+-- enter creates the children, stores the note and deletes an earlier wait. If the agent comes to the same wait again, its
+-- limit and the limits of its members are kept.
 local function enter(tx, s, c, children, task)
   local kept = journal.read(tx, s.id, "until")[1]
   local entry, until_at, digest = string.match(kept or "", "^(%d+) (%w+) (.*)$")
@@ -390,8 +388,8 @@ local function enter(tx, s, c, children, task)
   c.members = table.concat(names, " ")
 end
 
--- suspend_agent decides on the wait that an agent requests: it begins the wait, answers it at once, or refuses it.
--- Every refusal comes before any change. It returns the answer (call/suspend.lua).
+-- suspend_agent begins the wait that an agent requests, answers it at once, or refuses it. Every refusal comes before any
+-- change. It returns the answer (call/suspend.lua).
 --
 --   s  agent/suspension.lua
 local function suspend_agent(tx, s)

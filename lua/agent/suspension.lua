@@ -1,16 +1,16 @@
--- The arguments of a suspend.
+-- The arguments of the call suspend.
 --
 -- @use agent/note: read_note
 -- @use check/values: digits, names, number
 -- @use task/enqueue: read_tasks
 
-local known = {entry = true, mode = true, need = true, digest = true, label = true, limit_ms = true, from = true,
+local wait_fields = {entry = true, mode = true, need = true, digest = true, label = true, limit_ms = true, from = true,
   on_timeout = true, on_pending = true, on_losers = true, mask = true, most = true, why = true, part = true, of = true}
 
 local words = {
-  on_pending = {cancel = true, keep = true, says = "cancel or keep"},
-  on_losers = {cancel = true, keep = true, says = "cancel or keep"},
-  on_timeout = {fail = true, proceed_with_available = true, says = "fail or proceed_with_available"},
+  on_pending = {cancel = true, keep = true, rule = "cancel or keep"},
+  on_losers = {cancel = true, keep = true, rule = "cancel or keep"},
+  on_timeout = {fail = true, proceed_with_available = true, rule = "fail or proceed_with_available"},
 }
 
 -- span reports whether a text is a whole number of ms from 1.
@@ -20,10 +20,10 @@ end
 
 local function check_fields(w)
   for name, value in pairs(w) do
-    if not known[name] then
+    if not wait_fields[name] then
       return string.sub(name, 1, 128), "is not a field of a wait"
-    elseif words[name] and (value == "says" or not words[name][value]) then
-      return name, "must be " .. words[name].says
+    elseif words[name] and (value == "rule" or not words[name][value]) then
+      return name, "must be " .. words[name].rule
     end
   end
   for _, name in ipairs({"entry", "digest"}) do
@@ -53,14 +53,14 @@ local function check_fields(w)
   end
 end
 
--- check_wait checks the fields of a wait. It returns the field that is wrong and why, or nil.
+-- check_wait checks the fields of a wait. It returns the invalid field and the error, or nil.
 local function check_wait(s)
-  local field, why = s.field, s.why
+  local field, fault = s.field, s.fault
   if not field then
-    field, why = check_fields(s.wait)
+    field, fault = check_fields(s.wait)
   end
   if field then
-    return field, why
+    return field, fault
   elseif #s.members > 1000 then
     return "members", "are " .. #s.members .. ", and a call takes 1000: send them in parts"
   end
@@ -80,8 +80,8 @@ end
 
 -- read_suspension reads the arguments of a suspend (call/suspend.lua lists them).
 --
--- Returns  {id, epoch, worker, call, wait, members, note, children, kinds}; field and why say what is
---          wrong with the wait
+-- Returns  {id, epoch, worker, call, wait, members, note, children, kinds}, with field and fault if a field of the wait
+--          is given twice
 local function read_suspension(argv)
   local s = {id = argv[1], epoch = argv[2], worker = argv[3], call = names.word("call", argv[4]), members = {},
     wait = {mask = "obbbb", on_pending = "cancel", on_losers = "keep", from = "registered", part = "1", of = "1", most = "10000",
@@ -91,7 +91,7 @@ local function read_suspension(argv)
   for i = 6, 5 + 2 * n, 2 do
     local name, value = argv[i], argv[i + 1]
     if given[name] then
-      s.field, s.why = name, "is given twice"
+      s.field, s.fault = name, "is given twice"
     end
     given[name] = true
     if name ~= "mode" or value ~= "" then

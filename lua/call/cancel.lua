@@ -1,8 +1,8 @@
 -- cancel: a client cancels tasks. Tasks of a higher priority end first.
 --
--- ARGV[1]  call: a repeat of this call has the same
+-- ARGV[1]  call: identifies this call; a repeat has the same
 -- ARGV[2]  reason, opaque, up to 8192 bytes; "" for none
--- ARGV[3]  owner of all of these tasks; "": the tasks may belong to any owner, or to none
+-- ARGV[3]  owner of all tasks; "": of any owner, or without one
 -- ARGV[4…] ids, up to 500
 --
 -- Returns  for each id one of
@@ -28,16 +28,16 @@
 -- @use unit/unit
 
 local function cancel_one(tx, id, call, reason)
-  local task, why = load_task(tx, id)
+  local task, fault = load_task(tx, id)
   if not task then
-    return {"BROKEN", why}
+    return {"BROKEN", fault}
   elseif not task.status then
     return {"MISSING"}
   elseif live(task) then
     cancel_task(tx, task, cancelled(reason, call), reason, call)
     return live(task) and {"CANCELLING", task.grace_at} or {"CANCELLED"}
   end
-  -- After a grace, task.call can be that of the handler's report. Then cancelled_by is the call that cancelled.
+  -- After a grace, task.call may come from the handler's report. Then only cancelled_by has the call that cancelled.
   if task.status == "CANCELLED" and (task.call == call or task.cancelled_by == call) then
     return {"CANCELLED"}
   end

@@ -1,8 +1,8 @@
 -- configure: a client changes settings of the namespace. All calls read them from the root, so they apply to the next
 -- call of every program.
 --
--- ARGV[1…] name, value, …, of: events (all, terminal, none), event_mib (1 to 65536), figures (on, off). What is not
---          named stays
+-- ARGV[1…] name, value, …, of: events (all, terminal, none), event_mib (1 to 65536), figures (on, off). Other settings
+--          stay
 --
 -- Returns  {"OK"}
 --          {"INVALID", field, why}  nothing was changed
@@ -14,9 +14,9 @@ local function configure(keys, argv)
   local fields, given = {}, {}
   for i = 1, #argv, 2 do
     local name, value = argv[i], argv[i + 1] or ""
-    local why = given[name] and "is given twice" or setting(name, value)
-    if why then
-      return {"INVALID", string.sub(name, 1, 128), why}
+    local fault = given[name] and "is given twice" or setting(name, value)
+    if fault then
+      return {"INVALID", string.sub(name, 1, 128), fault}
     end
     given[name] = true
     fields[#fields + 1], fields[#fields + 2] = name, value

@@ -22,12 +22,12 @@
 -- @use store/tx: begin, read_root
 -- @use unit/unit
 
-local known = {paused = true, max_running = true, rate = true, per_ms = true, burst = true}
+local control_names = {paused = true, max_running = true, rate = true, per_ms = true, burst = true}
 
--- controls checks the controls of a queue. It returns the field that is wrong and why, or nil.
+-- controls checks the controls of a queue. It returns the invalid control and the error, or nil.
 local function controls(asked)
   for name, value in pairs(asked) do
-    if not known[name] then
+    if not control_names[name] then
       return string.sub(name, 1, 128), "is not a control of a queue"
     elseif value ~= "" and not whole(value, 1) then
       return name, "must be a whole number of at least 1, or empty to remove the control"
@@ -42,10 +42,10 @@ end
 
 local function control_queue(tx, queue, asked, argv)
   local key, about = tx.key, tx.key.queue .. queue
-  redis.call("ZCARD", key.throttled) -- these keys must be readable before the call decides
+  redis.call("ZCARD", key.throttled) -- raises an error before any decision if a key has the wrong type
   redis.call("LLEN", key.wake .. queue)
   local ready = redis.call("ZCARD", key.ready .. queue)
-  local known = redis.call("SISMEMBER", key.queues, queue)
+  local existed = redis.call("SISMEMBER", key.queues, queue)
   later.before(tx, "SADD", key.queues, queue)
   local changed = change_controls(tx, asked, about)
   tx.root.controlled = controlled(tx, queue, asked)
@@ -60,17 +60,17 @@ local function control_queue(tx, queue, asked, argv)
     wake.note(tx, queue)
   end
   if changed then
-    local told = string.gsub(table.concat(argv, " ", 2), "(%S+) (%S*)", "%1=%2")
-    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, told)
+    local settings = string.gsub(table.concat(argv, " ", 2), "(%S+) (%S*)", "%1=%2")
+    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, settings)
   end
-  return {"OK", known, ready}
+  return {"OK", existed, ready}
 end
 
 local function control(keys, argv)
   local queue, asked = argv[1], {}
-  local field, why = names.queue(queue)
+  local field, fault = names.queue(queue)
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   elseif #argv % 2 == 0 then
     return {"INVALID", argv[#argv], "has no value: give an empty value to remove the control"}
   end
@@ -80,9 +80,9 @@ local function control(keys, argv)
     end
     asked[argv[i]] = argv[i + 1]
   end
-  field, why = controls(asked)
+  field, fault = controls(asked)
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   end
   local tx = read_root(begin(keys[1]))
   return answer(tx, unit(tx, control_queue, queue, asked, argv))

@@ -16,7 +16,7 @@
 -- @use check/values: names
 -- @use store/tx: begin, read_root
 
--- same reports whether two lists of defaults are equal, whatever their order.
+-- same reports whether two lists of defaults are equal in any order.
 local function same(lines, stored)
   local others = {}
   for line in string.gmatch(stored, "[^\n]+") do
@@ -43,32 +43,32 @@ end
 
 local function define(keys, argv)
   local kind, given, lines, keep = argv[1], {}, {}, nil
-  local field, why = names.kind(kind)
+  local field, fault = names.kind(kind)
   if not field and argv[2] and (kind == "flow/wait" or kind == "flow/sleep") then
-    field, why = "kind", "cannot have defaults: flows use it for themselves"
+    field, fault = "kind", "cannot have defaults: flows use it for themselves"
   end
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   end
   for i = 2, #argv, 2 do
     local name, value = argv[i], argv[i + 1] or ""
     if name == "existing" and value == "keep" then
       keep = true
     else
-      why = kind_defaults.one(name, value, given)
-      if why then
-        return {"INVALID", string.sub(name, 1, 128), why}
+      fault = kind_defaults.check(name, value, given)
+      if fault then
+        return {"INVALID", string.sub(name, 1, 128), fault}
       end
       given[name] = value
       lines[#lines + 1] = name .. "=" .. value
     end
   end
-  field, why = fields(given)
+  field, fault = fields(given)
   if not field then
-    field, why = kind_defaults.together(given)
+    field, fault = kind_defaults.together(given)
   end
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   end
   local tx = read_root(begin(keys[1]))
   return store(tx.key.root, kind, lines, keep)

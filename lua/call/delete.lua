@@ -7,9 +7,9 @@
 --   {"LATER", instant}    the record is removed at that instant. It stays for a minute after the end, since a caller
 --                         can repeat a call about the task for 30 s and must find the record
 --   {"LIVE", status}      the task has not ended
---   {"OWNED", id}         its owner, which is that task, has not ended and can read it
---   {"DRAINING", id}      that task, which is the task itself or its owner, has ended, and not all of its children have
---   {"HOOKED", id}        its hook, which is that task, has not ended
+--   {"OWNED", id}         its owner id has not ended and may still read it
+--   {"DRAINING", id}      children of id, the task itself or its owner, have not ended
+--   {"HOOKED", id}        its hook id has not ended
 --   {"MISSING"}           there is no such task
 --   {"BROKEN", why}       its record cannot be read
 --          After 16 MiB of payloads and results the reply ends: send the other ids again
@@ -25,22 +25,22 @@
 -- @use task/removal: forget_sooner, keeps_record, remove_record
 -- @use unit/unit
 
--- written returns the instant at which the end of a task was written: now if this call has ended it. completed_at can
--- be earlier, and is before created_at if the deadline was.
+-- written returns the instant at which the end of a task was written. completed_at can be earlier than that, and is even
+-- before created_at if the deadline was.
 local function written(tx, task)
   return task.changed and tx.at or math.max(tonumber(task.created_at), tonumber(task.completed_at), tonumber(task.detected_at or 0) or 0)
 end
 
 local function remove(tx, task)
-  local ended = written(tx, task)
-  local goes = math.max(ended + 60000, tx.at)
-  forget_sooner(tx, task, ended, goes)
-  if goes == tx.at then
+  local end_written = written(tx, task)
+  local removal = math.max(end_written + 60000, tx.at)
+  forget_sooner(tx, task, end_written, removal)
+  if removal == tx.at then
     return {"DELETED"}, remove_record(tx, task)
   end
-  index.add(tx, tx.key.retained, string.format("%d", goes), task.id)
-  alarm.note(tx, goes)
-  return {"LATER", goes}, 0
+  index.add(tx, tx.key.retained, string.format("%d", removal), task.id)
+  alarm.note(tx, removal)
+  return {"LATER", removal}, 0
 end
 
 local function delete_all(tx, ids)
@@ -51,18 +51,18 @@ local function delete_all(tx, ids)
       break
     end
     tx.on = id
-    local task, why = load_task(tx, id)
+    local task, fault = load_task(tx, id)
     if not task then
-      answers[n] = {"BROKEN", why}
+      answers[n] = {"BROKEN", fault}
     elseif not task.status or gone[id] then
       answers[n] = {"MISSING"}
     else
-      local told, size = keeps_record(tx, task), 0
-      if not told then
-        told, size = remove(tx, task)
+      local verdict, size = keeps_record(tx, task), 0
+      if not verdict then
+        verdict, size = remove(tx, task)
       end
-      gone[id] = told[1] == "DELETED"
-      answers[n], bytes = told, bytes + size
+      gone[id] = verdict[1] == "DELETED"
+      answers[n], bytes = verdict, bytes + size
     end
   end
   return answers

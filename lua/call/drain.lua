@@ -38,7 +38,7 @@ end
 
 local function drain_some(tx, d)
   local line, about = tx.key.ready .. d.queue, tx.key.queue .. d.queue
-  local known = redis.call("SISMEMBER", tx.key.queues, d.queue) == 1
+  local existed = redis.call("SISMEMBER", tx.key.queues, d.queue) == 1
   local last = redis.call("HMGET", about, "drained_by", "drained")
   if last[1] == d.call then
     return {string.match(last[2], "^%d+"), string.match(last[2], " (%d+)$") or d.most}
@@ -58,7 +58,7 @@ local function drain_some(tx, d)
       end
     end
   end
-  if known then
+  if existed then
     later.after(tx, "HSET", about, "drained_by", d.call, "drained", n .. " " .. #ids)
   end
   return {n, #ids}
@@ -67,9 +67,9 @@ end
 local function drain(keys, argv)
   local d = {call = names.word("call", argv[1]), queue = argv[2] or "", most = whole(argv[3], 0, 500), reason = argv[4],
     seq = whole(argv[5] or "0", 0, 281474976710656), front = whole(string.match(argv[6] or "0", "^%-?(%d+)$"), 0, 140737488355328)}
-  local _, why = names.queue(d.queue)
-  if why then
-    error("argument 2: a queue " .. why, 0)
+  local _, fault = names.queue(d.queue)
+  if fault then
+    error("argument 2: a queue " .. fault, 0)
   elseif not d.most then
     error("argument 3 must be the number of tasks, 0 to 500", 0)
   elseif not d.seq or not d.front or not argv[5] ~= not argv[6] then

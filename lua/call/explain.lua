@@ -1,5 +1,5 @@
--- explain: reports why a task is in its state: its record, its end if that is decided and not yet written, its
--- line, and its worker. For a task that waits: its wait, and the members that have not ended. It changes nothing.
+-- explain: returns the facts that explain the state of a task: its record, its end if that is decided and not yet written,
+-- its line, and its worker; for an agent that waits, its wait and the pending members. It changes nothing.
 --
 -- ARGV[1]  id
 -- ARGV[2]  cursor over the members: "" for the first call, then place of the last member returned
@@ -26,7 +26,7 @@
 -- @use store/tx: begin_read
 -- @use task/body: describe
 
--- tell_ended adds when the record of an ended or missing task is removed, and the status of its owner.
+-- tell_ended adds the instant at which the record of an ended or missing task is removed, and the status of its owner.
 local function tell_ended(tx, id, about)
   put(about, "goes", scored(tx.key.retained, id))
   local parent = owner(id)
@@ -35,8 +35,8 @@ local function tell_ended(tx, id, about)
 end
 
 local function tell_decided(tx, task, over, about)
-  local ends, why = decided(tx, task)
-  put(about, "unreadable", why)
+  local ends, fault = decided(tx, task)
+  put(about, "unreadable", fault)
   for _, name in ipairs({"reason", "timeout_type", "error", "status"}) do
     put(over, name, ends and ends[name])
   end
@@ -52,9 +52,9 @@ local function explain(keys, argv)
   end
   local over, about, queue, wait = {}, {}, {}, {}
   local answers = {tx.at, {}, over, about, queue, wait}
-  local task, why = record.get(tx, id)
+  local task, fault = record.get(tx, id)
   if from == "" then
-    put(about, "unreadable", why)
+    put(about, "unreadable", fault)
     put(about, "broken", scored(tx.key.broken, id))
     if task and task.status then
       answers[2] = describe(tx, task)

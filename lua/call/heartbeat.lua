@@ -25,8 +25,8 @@
 -- @use task/report: must_stop
 -- @use unit/unit
 
--- drop gives claims back, the newest first, and those of one fetch by their ids. Each goes to the front of its line, so
--- the oldest is first in the end.
+-- drop gives claims back, the newest first, and the claims of the same fetch by their ids. Each goes to the front of its
+-- line, so that the oldest is claimed first again.
 local function drop(tx, worker, ids, held)
   record.load(tx, ids)
   for _, id in ipairs(ids) do
@@ -39,7 +39,7 @@ end
 local function beat(tx, b)
   local key, claims = tx.key, tx.key.claims .. b.worker
   local leaves = b.lease == 0
-  redis.call("ZCARD", key.workers) -- both keys must be readable before the call decides
+  redis.call("ZCARD", key.workers) -- raises an error before any decision if a key has the wrong type
   local lost = redis.call("ZREVRANGEBYSCORE", claims, leaves and "+inf" or string.format("%d", b.known), "-inf", "LIMIT", 0,
     leaves and 500 or 500 + #b.ids)
   local left = leaves and redis.call("ZCARD", claims) - #lost or 0

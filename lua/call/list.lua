@@ -29,7 +29,7 @@
 local of = {delayed = false, waits = false, limits = false, deadlines = false, retained = false, ready = true, dead = true,
   claims = true, children = true}
 
--- line returns a task as an answer and its size, or nil if the call does not return it here.
+-- line returns the answer for a task and its size, or nil if the task belongs to another index or does not match.
 local function line(tx, task, score, index, filter)
   local here = index == "children" or index == "retained" and filter.owner or listed_in(tx, task) == index
   if not here or not matches(tx, task, filter) then
@@ -42,7 +42,8 @@ local function line(tx, task, score, index, filter)
   return {task.id, score, live(task) and ending(tx, task) and 1 or 0, unpack(words)}, size
 end
 
--- look looks at entries until a MiB is found, and returns how many it looked at. Tasks of other owners are not read.
+-- look adds matching tasks until the answers have a MiB, and returns the number of entries that it has looked at. Tasks of
+-- other owners are skipped without reading them.
 local function look(tx, entries, index, filter, answers)
   local ids, size, looked = entries.ids, 0, 0
   while looked < #ids and size < 1048576 do

@@ -25,7 +25,7 @@
 
 local accesses = {produce = true, work = true, reap = true, read = true, all = true}
 
--- unfit returns what is wrong with the name of the root or an argument: the field and why. It returns nil if nothing is.
+-- unfit checks the name of the root and the arguments. It returns the invalid field and the error, or nil.
 local function unfit(tx, version, wanted, argv)
   local partition = whole(tx.key.partition, 0, 998)
   if not version then
@@ -57,9 +57,9 @@ local function open(given, argv)
   end
   local tx = begin(given[1])
   local version, wanted = whole(argv[1], versions.oldest, versions.newest), whole(argv[2], 0, 999)
-  local field, why = unfit(tx, version, wanted, argv)
+  local field, fault = unfit(tx, version, wanted, argv)
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   end
   local old = redis.call("HMGET", tx.key.root, "version", "partitions", "events", "event_mib", "figures")
   if old[1] and not whole(old[1], versions.oldest, versions.newest) then

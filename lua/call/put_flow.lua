@@ -1,8 +1,8 @@
--- put_flow stores a version of the definition of a flow, and what it says of the kind of its runs. A version that is stored
--- never changes, since runs follow it. Partition 0 is called first. The others only have the defaults of the kind.
+-- put_flow stores a version of a flow's definition, and applies its defaults to the kind of its runs. A stored version never
+-- changes, because runs follow it. Partition 0 is called first, and is the only one that stores the text.
 --
 -- ARGV[1]  id of the definition
--- ARGV[2]  version; empty: that of the newest one if its text is the same, otherwise the next number
+-- ARGV[2]  version; empty: the newest version if its text is the same, otherwise the next number
 -- ARGV[3]  text, up to 1 MiB; of a partition other than 0: empty
 -- ARGV[4]  empty; of a partition other than 0: the number that partition 0 returned
 -- ARGV[5…] name, value, …: defaults of the kind (call/define.lua). Only the newest version gives them, once
@@ -21,29 +21,29 @@
 -- @use task/kind_of_flow
 -- @use unit/unit
 
--- flow_defaults reads the defaults that a definition gives the kind of its runs: name, value, … from an argument on. It
--- returns them by field; or nil, the field that is wrong, and why.
+-- flow_defaults reads the defaults for the kind of the runs, names and values from argument `first` on. It returns them by
+-- name; or nil, the invalid field, and the error.
 local function flow_defaults(argv, first)
   local given = {}
   for i = first, #argv, 2 do
     local name, value = argv[i], argv[i + 1] or ""
-    local why = kind_defaults.one(name, value, given)
-    if why then
-      return nil, name, why
+    local fault = kind_defaults.check(name, value, given)
+    if fault then
+      return nil, name, fault
     end
     given[name] = value
   end
-  local field, why = fields(given)
+  local field, fault = fields(given)
   if field then
-    return nil, field, why
+    return nil, field, fault
   end
   return given
 end
 
--- most is how many versions a definition can have.
+-- most is the largest number of versions of a definition.
 local most = 10000
 
--- next_version returns the number that follows the greatest version which is a number; nil: it would be too long.
+-- next_version returns the number after the greatest numeric version, or nil if it would be too long.
 local function next_version(versions)
   local greatest = 0
   for version in string.gmatch(versions, "%S+") do
@@ -70,29 +70,29 @@ local function put(tx, id, version, text, given)
   elseif count >= most then
     return {"INVALID", "version", "cannot be added: the definition has " .. most .. " versions, so give it a new id"}
   end
-  local field, why = kind_of_flow(tx, id, count + 1, given)
+  local field, fault = kind_of_flow(tx, id, count + 1, given)
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   end
   later.before(tx, "HSET", key, version, text)
   later.after(tx, "HSET", tx.key.flows, id, (newest and versions .. " " or "") .. version)
   return {"OK", version, "1", tostring(count + 1)}
 end
 
--- follow gives a partition other than 0 the defaults of the kind.
+-- follow applies the defaults of the kind in a partition other than 0.
 local function follow(tx, id, version, number, given)
-  local field, why = kind_of_flow(tx, id, number, given)
-  return field and {"INVALID", field, why} or {"OK", version, "0", tostring(number)}
+  local field, fault = kind_of_flow(tx, id, number, given)
+  return field and {"INVALID", field, fault} or {"OK", version, "0", tostring(number)}
 end
 
 local function put_flow(keys, argv)
   local id, version, text, number = argv[1], argv[2], argv[3] or "", argv[4] or ""
-  local field, why, given = flow_names(id, version)
+  local field, fault, given = flow_names(id, version)
   if not field then
-    given, field, why = flow_defaults(argv, 5)
+    given, field, fault = flow_defaults(argv, 5)
   end
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   elseif number ~= "" and not digits(number) then
     return {"INVALID", "number", "must be that of the version in partition 0"}
   elseif number == "" and (#text > 1048576 or text == "") then

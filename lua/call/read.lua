@@ -14,19 +14,19 @@
 -- @use task/body: describe, payload
 -- @use task/ending
 
-local function one(tx, id)
-  local task, why = record.get(tx, id)
+local function read_one(tx, id)
+  local task, fault = record.get(tx, id)
   if not task then
-    error("BROKEN " .. id .. ": " .. why, 0)
+    error("BROKEN " .. id .. ": " .. fault, 0)
   elseif not task.status then
     return {}, 0
   end
-  local overdue, given = live(task) and ending(tx, task) and 1 or 0, payload(tx, task) or ""
-  local words, size = describe(tx, task), #given
+  local overdue, text = live(task) and ending(tx, task) and 1 or 0, payload(tx, task) or ""
+  local words, size = describe(tx, task), #text
   for _, word in ipairs(words) do
     size = size + #word
   end
-  return {overdue, given, unpack(words)}, size
+  return {overdue, text, unpack(words)}, size
 end
 
 local function read(keys, argv)
@@ -41,7 +41,7 @@ local function read(keys, argv)
       break
     end
     local bytes
-    answers[n + 1], bytes = one(tx, id)
+    answers[n + 1], bytes = read_one(tx, id)
     size = size + bytes
   end
   return answers

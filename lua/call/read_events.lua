@@ -26,9 +26,8 @@ local function text(entry)
   return "", nil
 end
 
--- oldest returns how many events were written before the oldest that is kept. If the stream begins with 100 entries of
--- another writer, it returns 0. Then no event was trimmed, unless another trimmed the stream: store/events.lua leaves
--- an event at the beginning.
+-- oldest returns the number of events that were written before the oldest in the stream. If the stream begins with 100 entries
+-- of another writer, it returns 0: store/events.lua leaves an event at the beginning, so it has not trimmed this stream.
 local function oldest(tx)
   local from = "-"
   for _ = 1, 10 do

@@ -14,18 +14,18 @@
 -- @use store/tx: begin_read
 local function read_flow(keys, argv)
   local id, version = argv[1] or "", argv[2] or ""
-  local field, why
+  local field, fault
   if id ~= "" then
-    field, why = flow_names(id, version == "*" and "" or version)
+    field, fault = flow_names(id, version == "*" and "" or version)
   end
   if field then
-    error("the " .. field .. " " .. why, 0)
+    error("the " .. field .. " " .. fault, 0)
   end
   local tx = begin_read(keys[1])
   if id == "" then
-    local all = redis.call("HGETALL", tx.key.flows)
-    table.insert(all, 1, tx.at)
-    return all
+    local flows = redis.call("HGETALL", tx.key.flows)
+    table.insert(flows, 1, tx.at)
+    return flows
   end
   local versions = redis.call("HGET", tx.key.flows, id)
   if not versions then

@@ -18,22 +18,22 @@
 -- @use task/body: describe
 -- @use task/ending
 
--- newest_members returns the members of the newest wait in a journal, "" if it has no wait.
+-- newest_members returns the members of the newest wait in a journal, or "".
 local function newest_members(journal)
-  local newest, told = 0, nil
+  local newest, text = 0, nil
   for i = 1, #journal, 2 do
     local entry = tonumber(journal[i])
     if entry and entry > newest and string.sub(journal[i + 1], 1, 5) == "wait " then
-      newest, told = entry, journal[i + 1]
+      newest, text = entry, journal[i + 1]
     end
   end
-  return told and string.match(told, "^[^\n]*\n[^\n]*\n([^\n]*)\n") or ""
+  return text and string.match(text, "^[^\n]*\n[^\n]*\n([^\n]*)\n") or ""
 end
 
-local function one(tx, agent, name)
-  local child, why = record.get(tx, agent .. "." .. name)
+local function recall_member(tx, agent, name)
+  local child, fault = record.get(tx, agent .. "." .. name)
   if not child then
-    error("BROKEN " .. agent .. "." .. name .. ": " .. why, 0)
+    error("BROKEN " .. agent .. "." .. name .. ": " .. fault, 0)
   elseif not child.status then
     return {name}, 0
   end
@@ -75,7 +75,7 @@ local function recall(keys, argv)
       break
     end
     local bytes
-    answers[n + 2], bytes = one(tx, id, name)
+    answers[n + 2], bytes = recall_member(tx, id, name)
     size = size + bytes
   end
   return answers

@@ -25,9 +25,9 @@ local function remember_one(tx, claim, note)
   if not task then
     return refusal
   end
-  local field, why = check_note(tx, task.id, note)
+  local field, fault = check_note(tx, task.id, note)
   if field then
-    return {"INVALID", field, why}
+    return {"INVALID", field, fault}
   end
   write_note(tx, task, note)
   return {"OK"}

@@ -34,8 +34,8 @@ local function repair_all(tx, argv)
     if s.size > 1048576 then
       break
     end
-    local r, why = repairs[argv[i]](tx, s, argv[i + 1], argv[i + 2])
-    answers[#answers + 1] = why and {"LEFT", why, unpack(r or {})} or {"OK", unpack(r)}
+    local r, fault = repairs[argv[i]](tx, s, argv[i + 1], argv[i + 2])
+    answers[#answers + 1] = fault and {"LEFT", fault, unpack(r or {})} or {"OK", unpack(r)}
   end
   return answers
 end

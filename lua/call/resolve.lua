@@ -24,9 +24,9 @@
 -- @use unit/unit
 
 local function resolve_one(tx, id, note, verb, call)
-  local task, why = load_task(tx, id)
+  local task, fault = load_task(tx, id)
   if not task then
-    return {"BROKEN", why}
+    return {"BROKEN", fault}
   elseif not task.status then
     return {"MISSING"}
   elseif not task.role then

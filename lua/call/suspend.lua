@@ -47,7 +47,7 @@
 -- @use unit/unit
 -- @use wait/wait: fire
 
--- wake cancels the members that the wait does not need. It had fired before it began.
+-- wake cancels the members that the wait no longer needs, because it fired before it began.
 local function wake(tx, id)
   fire(tx, id)
 end
@@ -56,9 +56,9 @@ local function suspend(keys, argv)
   local s = read_suspension(argv)
   local tx = read_root(begin(keys[1]), s.kinds)
   tx.strict = true
-  local field, why = check_wait(s)
+  local field, fault = check_wait(s)
   if field then
-    return {tx.at, "INVALID", field, why}
+    return {tx.at, "INVALID", field, fault}
   end
   local reply = unit(tx, suspend_agent, s)
   tx.strict = false

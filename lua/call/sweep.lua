@@ -49,8 +49,7 @@ local function look_at_all(tx, s)
   end
 end
 
--- most is how many tasks of a clock one sweep does. It keeps a sweep short, even if each task is of another queue:
--- such an end takes 65 µs.
+-- most bounds the tasks per clock, so that a sweep is short even if each task belongs to another queue, whose end takes 65 µs.
 local most = 250
 
 local function sweep(keys, argv)
@@ -66,8 +65,8 @@ local function sweep(keys, argv)
     return {tx.at, turn.pass(tx, s), 0, {}}
   end
   look_at_all(tx, s)
-  for _, why in ipairs(tx.reply.failed) do
-    s.errors[#s.errors + 1] = why
+  for _, fault in ipairs(tx.reply.failed) do
+    s.errors[#s.errors + 1] = fault
   end
   local wait = precise and turn.keep(tx, s) or s.full and 0 or turn.pass(tx, s)
   s.counts.timed_out, s.counts.fired = tx.reply.timed_out, tx.reply.timers_fired

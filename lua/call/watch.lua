@@ -17,9 +17,9 @@
 -- @use unit/unit
 
 local function look(tx, id)
-  local task, why = load_task(tx, id)
+  local task, fault = load_task(tx, id)
   if not task then
-    return {"BROKEN", why}
+    return {"BROKEN", fault}
   elseif live(task) then
     record.set(tx, task, "watched", "1")
   end

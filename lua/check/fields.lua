@@ -2,8 +2,7 @@
 --
 -- @use check/values: whole
 
--- spans are the times that a kind can have a default of. A task can have "none" in their place: then it has no value,
--- and no default applies.
+-- spans are the durations for which a kind can have a default. A task sets one to "none" to have neither a value nor the default.
 local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "retention_ms",
   "backoff_ms", "backoff_max_ms"}
 
@@ -20,11 +19,11 @@ for i = 1, #spans do -- ipairs does not exist while a library is being loaded
 end
 
 local words = {
-  backoff = {constant = true, exponential = true, says = "constant or exponential"},
-  idempotency_scope = {started = true, finished = true, window = true, says = "started, finished or window"},
-  role = {promise = true, timer = true, says = "promise or timer"},
-  on_timeout = {fail = true, retry = true, says = "fail or retry"},
-  on_deadline = {cancel_all = true, fail = true, says = "cancel_all or fail"},
+  backoff = {constant = true, exponential = true, rule = "constant or exponential"},
+  idempotency_scope = {started = true, finished = true, window = true, rule = "started, finished or window"},
+  role = {promise = true, timer = true, rule = "promise or timer"},
+  on_timeout = {fail = true, retry = true, rule = "fail or retry"},
+  on_deadline = {cancel_all = true, fail = true, rule = "cancel_all or fail"},
 }
 
 local function hook(value)
@@ -54,33 +53,33 @@ local texts = {
   end,
 }
 
-local function fault(name, value)
+local function check_field(name, value)
   if least[name] then
     if not whole(value, least[name], most[name]) and not (value == "none" and is_span[name]) then
       return name, "must be a whole number from " .. least[name] .. " to " .. (most[name] or "2^53")
     end
   elseif words[name] then
     local verdict = name == "on_timeout" and #value <= 8192 and string.find(value, "^fail: [^\n]+$")
-    if value == "says" or not words[name][value] and not verdict then
-      return name, "must be " .. words[name].says
+    if value == "rule" or not words[name][value] and not verdict then
+      return name, "must be " .. words[name].rule
     end
   elseif texts[name] then
-    local fits, says = texts[name](value)
+    local fits, rule = texts[name](value)
     if not fits then
-      return name, "must be " .. says
+      return name, "must be " .. rule
     end
   elseif name ~= "kind" and name ~= "queue" and name ~= "headers" then
     return name, "is not a field of a task"
   end
 end
 
--- fields checks each field of a task by itself. It returns the field that is wrong and why, or nil. No field is
--- required. The value "none" of a time means that the kind's default does not apply.
+-- fields checks each field of a task by itself. It returns the first invalid field and the error, or nil. No field is
+-- required, because the defaults of a kind are checked here too.
 local function fields(given)
   for name, value in pairs(given) do
-    local field, why = fault(name, value)
+    local field, fault = check_field(name, value)
     if field then
-      return field, why
+      return field, fault
     end
   end
 end
@@ -102,9 +101,10 @@ local function role(f)
   end
 end
 
--- pairs_of_fields returns a field of a task that does not fit with another field, and why; nil if all fit.
+-- pairs_of_fields checks fields against each other, for example a timeout against a deadline. It returns an invalid field
+-- and the error, or nil.
 --
---   defaults  of the task's kind
+--   defaults  of the task's kind, because max_retries may come from there
 local function pairs_of_fields(f, defaults)
   if f.timeout_ms and f.deadline_at then
     return "deadline_at", "cannot be given together with a timeout"
@@ -137,8 +137,8 @@ local allowed = {
   hook_cancel = true,
 }
 
--- one returns what is wrong with one default, or nil.
-function kind_defaults.one(name, value, seen)
+-- check returns the error for a single default, or nil.
+function kind_defaults.check(name, value, seen)
   if not allowed[name] then
     return "is not a default of a kind"
   elseif value == "none" then
@@ -150,7 +150,8 @@ function kind_defaults.one(name, value, seen)
   end
 end
 
--- together checks defaults against each other. Each of them is valid by itself. It returns the field and why, or nil.
+-- together checks defaults against each other, after each was checked by itself. It returns an invalid field and the error,
+-- or nil.
 function kind_defaults.together(given)
   if given.retry_expression and tonumber(given.max_retries or 0) < 1 then
     return "retry_expression", "needs max_retries of at least 1"

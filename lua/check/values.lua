@@ -25,8 +25,8 @@ local function digits(text)
   return text ~= nil and #text <= 15 and string.find(text, "^%d+$") ~= nil
 end
 
--- number returns argument i: how many items follow, each of `each` arguments. It raises an error if the argument
--- is not a number, or if fewer arguments follow.
+-- number returns argument i, the number of items that follow it, each with `each` arguments. It raises an error if the
+-- argument is no number, or if fewer arguments follow.
 local function number(argv, i, each, what)
   local n = argv[i] and #argv[i] < 10 and string.find(argv[i], "^%d+$") and tonumber(argv[i])
   if not n or n * each > #argv - i then
@@ -35,7 +35,7 @@ local function number(argv, i, each, what)
   return n
 end
 
--- names checks names of kinds and queues, and words. It returns the field that is wrong and why, or nil.
+-- names checks the names of kinds and queues. A function returns the field and the error, or nil.
 local names = {}
 
 function names.kind(text)
@@ -50,7 +50,7 @@ function names.queue(text)
   end
 end
 
--- word raises an error unless a text is one word: the first line of a record will contain it.
+-- word raises an error unless a text is one word, because the first line of a record separates its words by spaces.
 function names.word(what, text)
   if not text or #text > 640 or not string.find(text, "^%w[%w%p]*$") then
     error("the " .. what .. " must be one word of up to 640 bytes that begins with a letter or digit", 0)
@@ -59,21 +59,21 @@ function names.word(what, text)
 end
 
 local choices = {
-  events = {all = true, terminal = true, none = true, why = "must be all, terminal or none"},
-  figures = {on = true, off = true, why = "must be on or off"},
+  events = {all = true, terminal = true, none = true, rule = "must be all, terminal or none"},
+  figures = {on = true, off = true, rule = "must be on or off"},
 }
 
--- setting says what is wrong with a setting of a namespace, or returns nil.
+-- setting returns the error for a setting of a namespace, or nil.
 local function setting(name, value)
   if name == "event_mib" then
     return not whole(value, 1, 65536) and "must be a whole number from 1 to 65536" or nil
   elseif not choices[name] then
     return "is not a setting of a namespace"
   end
-  return choices[name][value] ~= true and choices[name].why or nil
+  return choices[name][value] ~= true and choices[name].rule or nil
 end
 
--- flow_names checks the id and the version of a definition. It returns the field that is wrong and why, or nil.
+-- flow_names checks the id and the version of a definition. It returns the invalid field and the error, or nil.
 local function flow_names(id, version)
   if not id or #id > 64 or not string.find(id, "^%a[%w_-]*$") then
     return "id", "must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter"

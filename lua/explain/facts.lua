@@ -6,7 +6,7 @@
 -- @use store/try: reason
 -- @use task/ending: ancestor_end, ending
 
--- decided returns how a task ends if its time is up; or nil and why that cannot be decided.
+-- decided returns the end of a task whose time is up, or nil. If that cannot be decided, it also returns the error.
 local function decided(tx, task)
   local ok, over = pcall(ending, tx, task)
   if ok then
@@ -15,7 +15,7 @@ local function decided(tx, task)
   return nil, reason(over)
 end
 
--- late reports whether a clock lacks a task, or has it later than instant. It is false if instant is nil.
+-- late reports whether a clock lacks a task, or has it at a later instant than its record.
 local function late(clock, id, instant)
   local score = tonumber(ask("ZSCORE", clock, id) or nil)
   return instant and not (score and score <= tonumber(instant))
@@ -31,13 +31,15 @@ local function waits_in_vain(key, task)
   return f[1] == "open" and late(key.waits, task.id, ends) or f[1] == "fired" and late(key.waits, task.id, math.huge)
 end
 
--- lacks names the indexes in which a live task is missing, or has too late an instant. What its record says then
--- happens only when a call reads the task. It returns nil if no index lacks it. The line is not checked here: the
--- place of the task in it shows whether it is there.
+-- lacks returns the names of the indexes in which a live task is missing, or stands at too late an instant; nil if there are
+-- none. Such a task ends or starts only when a call reads it, and not when it is due. The line is not checked here, because
+-- explain returns the task's place in it.
 --
---   deadlines, limits, delayed  the clocks of its own instants    owner    that of the deadline of its owner
---   claims                      its worker does not hold it       lease    its worker has no lease
---   waits                       the clock of its wait
+--   deadlines, limits, delayed  a clock lacks the task
+--   owner                       the clock deadlines lacks the ancestor whose deadline ends the task
+--   waits                       the clock of waits lacks the agent
+--   claims                      the task is not among the claims of its worker
+--   lease                       its worker has no lease
 local function lacks(tx, task)
   local key, id, names = tx.key, task.id, {}
   local function note(name, missing)
@@ -57,27 +59,27 @@ local function lacks(tx, task)
   return names[1] and table.concat(names, " ") or nil
 end
 
--- lags_in returns the lags in an entry of the stream, and how many events it has.
+-- lags_in returns the lags in an entry of the stream, and the number of its events.
 local function lags_in(text)
-  local found, n = {}, 0
+  local list, n = {}, 0
   for line in string.gmatch(text, "[^\n]+") do
-    found[#found + 1] = string.match(line, " lag_ms=(%d+)")
+    list[#list + 1] = string.match(line, " lag_ms=(%d+)")
     n = n + 1
   end
-  return found, n
+  return list, n
 end
 
--- lags returns how many ms late each timeout among the newest 200 events was written, newest first, separated by
--- spaces. It returns nil if there are none.
+-- lags returns the lags in ms of the timeouts among the newest 200 events, newest first and separated by spaces; nil if there
+-- are none.
 local function lags(tx)
-  local found, left, before = {}, 200, "+"
+  local list, left, before = {}, 200, "+"
   while left > 0 do
     local entries = ask("XREVRANGE", tx.key.events, before, "-", "COUNT", 10) or {}
     for _, entry in ipairs(entries) do
       local values = entry[2]
       local some, n = lags_in(values[5] == "events" and values[6] or "")
       for i = #some, 1, -1 do
-        found[#found + 1] = some[i]
+        list[#list + 1] = some[i]
       end
       left, before = left - math.max(n, 1), "(" .. entry[1]
     end
@@ -85,7 +87,7 @@ local function lags(tx)
       break
     end
   end
-  return found[1] and table.concat(found, " ")
+  return list[1] and table.concat(list, " ")
 end
 
 -- facts collects the facts about a live task (call/explain.lua lists them).
@@ -93,9 +95,9 @@ end
 --   about, queue  lists to which it adds names and values
 local function facts(tx, task, about, queue)
   local key = tx.key
-  local ended, ancestor = ancestor_end(tx, task.id)
+  local doom, ancestor = ancestor_end(tx, task.id)
   put(about, "doomed_by", ancestor)
-  put(about, "doomed_at", ended and string.format("%d", ended))
+  put(about, "doomed_at", doom and string.format("%d", doom))
   local limit = task.limit_at
   if limit and (tonumber(limit) or tx.at) < tx.at and is_attempt_limit(task) then
     put(about, "attempt_over", limit)
@@ -113,12 +115,12 @@ local function facts(tx, task, about, queue)
   end
 end
 
-local told = {"state", "entry", "mode", "label", "why", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
+local wait_fields = {"state", "entry", "mode", "label", "why", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
   "wait_deadline_at", "limit_ms", "since", "reason"}
-local of_member = {"deadline_at", "until", "limit_at", "available_at", "role", "grace_at", "cancel_grace_ms", "status"}
+local member_fields = {"deadline_at", "until", "limit_at", "available_at", "role", "grace_at", "cancel_grace_ms", "status"}
 local instants = {"deadline_at", "until", "limit_at", "grace_at", "available_at"}
 
--- due reports whether one of a member's instants has come, so that its end can be decided.
+-- due reports whether one of a member's instants has passed. Only then can its end be decided, so explain skips the others.
 local function due(tx, task)
   for _, name in ipairs(instants) do
     if task[name] and (tonumber(task[name]) or tx.at) <= tx.at then
@@ -129,32 +131,32 @@ end
 
 local function tell_member(tx, member, id)
   local broken = scored(tx.key.broken, id)
-  local task, why = record.get(tx, id)
+  local task, fault = record.get(tx, id)
   if not task then
-    put(member, "broken", broken or why)
+    put(member, "broken", broken or fault)
     return
   end
   put(member, "broken", broken)
-  for _, name in ipairs(of_member) do
+  for _, name in ipairs(member_fields) do
     put(member, name, task[name])
   end
   put(member, "lacks", live(task) and lacks(tx, task))
   if live(task) and due(tx, task) then
     local over
-    over, why = decided(tx, task)
+    over, fault = decided(tx, task)
     put(member, "over_at", over and string.format("%d", over.completed_at))
-    put(member, "broken", not broken and why)
+    put(member, "broken", not broken and fault)
   end
 end
 
--- pending returns the names and places of the next members, and how many have not ended.
+-- pending returns the names and places of the next members, and the number of those that have not ended.
 local function pending(tx, id, page)
   local key, from = tx.key.pending .. id, page.from
   return ask("ZRANGEBYSCORE", key, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, page.most) or {}, ask("ZCARD", key)
 end
 
--- children returns the names and places of the next children, and how many have not ended: each other one is among those
--- that the agent was given, or still in its list (wait/ends.lua).
+-- children returns the names and places of the next children, and the number of those that have not ended. Ended children
+-- are either counted as received or in the list (wait/ends.lua).
 local function children(tx, id, page)
   local some, agent, first = {}, record.get(tx, id), page.from == "" and 0 or tonumber(page.from) + 1
   for i, child in ipairs(ask("LRANGE", tx.key.children .. id, first, first + page.most - 1) or {}) do
@@ -164,14 +166,15 @@ local function children(tx, id, page)
   return some, string.format("%d", math.max(open, 0))
 end
 
--- tell_wait adds the wait of an agent, and the next members that have not ended. A wait of the mode collect is for all
--- children: then the members are the next children, ended or not, and pending is how many have not ended.
+-- tell_wait adds the wait of an agent and its next pending members. The members of a wait of the mode collect are all
+-- children, ended or not.
 --
---   wait     the list to which it adds names and values   answers  the list to which it adds a list for each member
---   page     from: the place behind which it continues, "" for the first; most: how many members
+--   wait     the list that gets names and values
+--   answers  the list that gets a list for each member
+--   page     from: the place behind which to continue, "" at first; most: the largest number of members
 local function tell_wait(tx, id, page, wait, answers)
   local key = tx.key
-  local collects = put_fields(wait, key.wait .. id, told).mode == "collect"
+  local collects = put_fields(wait, key.wait .. id, wait_fields).mode == "collect"
   if page.from == "" then
     put_fields(wait, key.wait .. id, {"members"})
   end

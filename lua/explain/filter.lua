@@ -4,17 +4,17 @@
 -- @use store/state: live
 -- @use task/body
 
-local known = " kind queue owner status timed_out since before error "
+local filters = " kind queue owner status timed_out since before error "
 local instants = {since = true, before = true}
 
--- read_filter reads a filter from the arguments of a call, from one of them on. It raises if they
--- are not valid.
+-- read_filter reads a filter from the arguments of a call, beginning with argument `from`. It raises an error if they are
+-- invalid.
 local function read_filter(argv, from)
   local filter = {}
   for i = from, #argv, 2 do
     local name, value = argv[i], argv[i + 1]
-    local one = string.find(name, "^[%a_]+$") and string.find(known, " " .. name .. " ", 1, true)
-    if not one or not value or value == "" or instants[name] and not whole(value) then
+    local valid = string.find(name, "^[%a_]+$") and string.find(filters, " " .. name .. " ", 1, true)
+    if not valid or not value or value == "" or instants[name] and not whole(value) then
       error("argument " .. i .. " must be a name of a filter, and its value must follow", 0)
     end
     filter[name] = instants[name] and tonumber(value) or value
@@ -33,12 +33,12 @@ local function has_error(tx, task, text)
   return stored and string.find(stored, text, 1, true) or task.last_error and string.find(task.last_error, text, 1, true)
 end
 
--- touched returns when a task was created, or ended if it has.
+-- touched returns the instant of a task's end, or of its creation if it is live.
 local function touched(task)
   return math.max(tonumber(task.created_at), tonumber(task.completed_at or 0))
 end
 
--- matches reports whether a task has what a filter asks for.
+-- matches reports whether a task passes all conditions of a filter.
 --
 --   filter  kind, queue, owner; statuses: the set of them; timed_out; since and before: instants as numbers; error:
 --           part of its error, or of the error of its newest attempt
@@ -50,8 +50,8 @@ local function matches(tx, task, filter)
     (not filter.error or has_error(tx, task, filter.error))
 end
 
--- listed_in returns the index in which the call list lists a task. A task can be in several indexes, and is listed in
--- one of them. It returns nil for a task that is in no index.
+-- listed_in returns the index in which the call list returns a task, or nil. A task can be in several indexes, and must not be
+-- returned several times.
 local function listed_in(tx, task)
   local status = task.status
   if status == "RUNNING" then
@@ -71,8 +71,8 @@ local function listed_in(tx, task)
   end
 end
 
--- before reports whether a text sorts before another, byte by byte. Redis sorts members of one score so; the operator
--- of Lua depends on the language of the server.
+-- before reports whether a text sorts before another, byte by byte, as Redis sorts members with the same score. The operator
+-- of Lua would use the locale of the server.
 local function before(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -83,8 +83,8 @@ local function before(a, b)
   return #a < #b
 end
 
--- rank_behind returns how many entries there are up to a score and an id, from the highest on. The entry itself
--- need not exist any more.
+-- rank_behind returns the rank behind a score and an id, counted from the highest score. The entry itself may be gone, so
+-- ZREVRANK cannot answer.
 local function rank_behind(key, score, id)
   local low = redis.call("ZCOUNT", key, "(" .. score, "+inf")
   local high = low + redis.call("ZCOUNT", key, score, score)
@@ -110,7 +110,7 @@ local function newest_of_set(key, behind, most)
   return ids, scores, #words / 2 > most
 end
 
--- The list of children loses its first entries when its owner drains. Then some entries are read twice.
+-- newest_of_list can return an entry twice: the list of children loses its first entries while its owner drains.
 local function newest_of_list(key, behind, most)
   local length = redis.call("LLEN", key)
   local last = math.min(behind and tonumber(behind.score) or length, length) - 1

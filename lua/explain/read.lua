@@ -1,7 +1,7 @@
 -- Reads that tolerate keys of the wrong type.
 
--- ask runs a command that reads. It returns false if the command fails, for example on a key of the wrong type: a
--- reader needs an explanation most when something is broken.
+-- ask runs a command that reads. It returns false if the command fails, for example on a key of the wrong type, because an
+-- explanation is needed most when something is broken.
 local function ask(...)
   local answer = redis.pcall(...)
   if type(answer) == "table" and answer.err then
@@ -10,8 +10,8 @@ local function ask(...)
   return answer
 end
 
--- scored returns the score of a member of a clock as whole ms, nil if the member is not there. Servers write a score in
--- different ways.
+-- scored returns the score of a member of a clock as a whole number of ms, or nil. It is formatted here, because servers
+-- format scores differently.
 local function scored(key, member)
   local score = tonumber(ask("ZSCORE", key, member) or nil)
   return score and string.format("%d", score)
@@ -27,10 +27,10 @@ end
 
 -- put_fields adds some fields of a hash to a list. It returns the fields by name.
 local function put_fields(list, key, names)
-  local values, found = ask("HMGET", key, unpack(names)) or {}, {}
+  local values, fields = ask("HMGET", key, unpack(names)) or {}, {}
   for i, name in ipairs(names) do
-    found[name] = values[i] or nil
-    put(list, name, found[name])
+    fields[name] = values[i] or nil
+    put(list, name, fields[name])
   end
-  return found
+  return fields
 end

@@ -1,5 +1,5 @@
--- curfew_open: creates a partition of a namespace. If it exists, it must have as many partitions as are given, and its other
--- settings stay; the reply has them. Open each partition once.
+-- curfew_open: creates a partition of a namespace. If the namespace exists, its settings stay and the reply has them, and the
+-- number of partitions must be the same. Open each partition once.
 --
 -- KEYS[1]  root of the partition
 -- ARGV     partitions  how many the namespace has, 1 to 999; absent: as it is, or 1 if it is new

@@ -5,7 +5,7 @@
 -- ARGV[1]  id
 --
 -- Returns  {"id", id, "status", status, "channel", name, "until", ms}: until is the next instant at which
---          a limit of its own can end it; absent without such a limit
+--          one of its own limits can end it; absent without a limit
 --          {"id", id, "status", status, "completed_at", ms, "result", bytes} of a task that is COMPLETED;
 --          of a task that is FAILED or CANCELLED: "error", "reason", and "code" and "timeout_type" if it has them
 -- Ends     the task, if its time is up

@@ -12,7 +12,7 @@
 --                   of release: no_handler if the worker cannot run this kind, so that its time in line continues
 --          delay    of error and release: how long until the next attempt; absent: its back-off
 --          code     of error: an exit code
---          verdict  of error: what its retry expression returned
+--          verdict  of error: the result of its retry expression
 --          call     identifies this report: a repeat gets the same reply; absent: derived from the epoch
 --
 -- Returns  {"id", id, "status", status}: its status now. PENDING: it will run again

@@ -6,7 +6,7 @@
 -- ARGV[3…] payload  bytes for the agent; absent: empty
 --          call     identifies this call: a repeat gets the same reply
 --
--- Returns  {"id", id, "status", "COMPLETED", "changed", "1"}: id is that of the promise that holds the signal
+-- Returns  {"id", id, "status", "COMPLETED", "changed", "1"}: id of the promise that holds the signal
 --          {"id", id, "status", status, "changed", "0", "result", bytes}: a signal of that name was sent before
 -- Ends     COMPLETED
 -- Flags    allow-oom        an agent waits for it

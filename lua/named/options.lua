@@ -1,4 +1,4 @@
--- Names and values, as programs in other languages give them.
+-- The arguments of functions for other languages: names and values, ids, numbers and durations.
 --
 -- @use check/values: whole
 -- @use store/now

@@ -8,11 +8,11 @@ local function plain(reply)
   return reply[1] == "told" and reply[3] or reply
 end
 
--- words maps a piece of the text of a call's error to the word of the reply.
+-- words maps patterns in the error of a call to the word of the reply.
 local words = {{" is not a namespace: ", "NAMESPACE"}, {"^NEWER ", "NAMESPACE"}, {"^OLDER ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
 
--- reply runs a function of the façade. An error that it raises becomes an error reply: "CURFEW WORD sentence" if the
--- function rejects its arguments; NOPERM if the user lacks a right. Other errors of Redis are not changed.
+-- reply runs a function of the façade. An error becomes an error reply, because every client raises those: "CURFEW WORD
+-- sentence" if the function rejects its arguments, and NOPERM if the user lacks a right. Other errors of Redis are not changed.
 local function reply(run, keys, argv)
   local ok, answer = pcall(run, keys, argv)
   if ok then
@@ -35,7 +35,7 @@ local function reply(run, keys, argv)
   return redis.error_reply(string.find(text, "^%u+ ") and text or "ERR " .. text)
 end
 
--- settled returns the reply of a function that ends a task from outside.
+-- settled returns the reply of curfew_cancel, curfew_resolve and curfew_signal.
 --
 --   answer  {"OK", status} or {"ALREADY", status, note} or a refusal
 local function settled(id, answer)

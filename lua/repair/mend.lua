@@ -1,12 +1,12 @@
--- Mends what is stored beside the records.
+-- Repairs of the indexes beside the records.
 --
 -- @use queue/queue: wake
 -- @use store/index: index, new_score
 -- @use store/later
 -- @use store/messages: alarm
 
--- mend compares what is stored beside the records with what the records say. What is wrong is put right at commit, and
--- added to r, a list of what repair does, in words.
+-- mend compares an entry of an index with its record, and corrects it at commit. Each correction adds a description to r, the
+-- list that the call returns.
 --
 --   name  a key without its root: deadlines, ready:mail
 local mend = {}
@@ -16,7 +16,7 @@ function mend.key(tx, name)
   return tx.key[kind] .. of, of == ""
 end
 
--- must gives a member of a sorted set its score, or removes it if the score is nil or false.
+-- must sets the score of a member in a sorted set, or removes the member if the score is nil or false.
 function mend.must(tx, r, name, member, score)
   local key, clock = mend.key(tx, name)
   local there = tonumber(new_score(tx, key, member))
@@ -47,14 +47,15 @@ function mend.drop(tx, r, name)
   end
 end
 
--- repair_worker gives a worker without a lease one of a minute: time for a heartbeat of a worker that lives.
+-- repair_worker sets a lease of a minute for a worker without one, which leaves a live worker time for a heartbeat.
 local function repair_worker(tx, r, worker)
   if not mend.has(tx, "workers", worker) then
     mend.must(tx, r, "workers", worker, tx.at + 60000)
   end
 end
 
--- repair_queue lists a queue, and makes its wake token and its place on the clock `throttled` agree with its controls.
+-- repair_queue adds a queue to the set of queues, and corrects its wake token and its entry on the clock `throttled` by its
+-- controls.
 local function repair_queue(tx, _, name)
   local r, about, token = {}, tx.key.queue .. name, tx.key.wake .. name
   local paused, rate = unpack(redis.call("HMGET", about, "paused", "rate"))

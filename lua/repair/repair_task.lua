@@ -1,10 +1,10 @@
--- repair_task makes a task's entries in all indexes agree with its record. It ends nothing: a reaper ends the task if
--- its time is up.
+-- repair_task corrects a task's entries in all indexes by its record. It ends nothing: a reaper ends the task if its time is
+-- up.
 --
---   where  keys in which the task was found and may not belong, or which may lack it, with spaces between them
---   s      the whole call: size, in bytes of what it has read; listed, the last children of owners
+--   where  keys that have the task and perhaps should not, or that may lack it, separated by spaces
+--   s      of the whole call: size, the bytes that it has read; listed, the last children of owners
 --
--- Returns what it does, or nil and why it can do nothing
+-- Returns a list of repairs, with an error if something is left; or nil and the error
 --
 -- @use agent/count: nearest_patience
 -- @use check/values: digits
@@ -19,7 +19,7 @@
 -- @use wait/wait: read_wait
 
 -- repair_watch puts an agent on the clock of waits at the next instant of its wait, and removes any other task. An agent
--- whose wait has fired is due at once: the sweep wakes it.
+-- whose wait has fired is due at once, so that the sweep wakes it.
 local function repair_watch(tx, r, task)
   local w = task.status == "WAITING" and read_wait(tx, task.id)
   if not w then
@@ -48,8 +48,8 @@ end
 -- repair_place puts a PENDING task in its line, or on the clock of delayed tasks, and removes any other task from there.
 -- A task that lost its place in line gets one at the end.
 --
--- A task that was never claimed has no state. If such a task is in no line, and something is left of a life that only a
--- state could tell of, its state is lost, and repair_place returns that.
+-- A task that was never claimed has no state. If a task without a state is in no line, but other keys show that it was
+-- claimed, its state is lost, and repair_place returns that error.
 --
 --   held  a worker seems to hold the task
 local function repair_place(tx, r, task, held)
@@ -68,7 +68,7 @@ local function repair_place(tx, r, task, held)
   mend.must(tx, r, "delayed", id, pending and task.available_at)
 end
 
--- has_word reports whether a text contains a word. Its words are separated by single spaces.
+-- has_word reports whether a text contains a word, where single spaces separate words.
 local function has_word(text, word)
   return string.find(" " .. text .. " ", " " .. word .. " ", 1, true) ~= nil
 end
@@ -93,8 +93,8 @@ end
 -- repair_kin adds a child to the children of its owner. If the owner has ended and the child lives, the owner is put on
 -- the clock `draining`, so that the sweep ends the child.
 --
---   where  has the word children or draining if the caller did not find the child in the whole list. The call reads the
---          last 200 entries, so that a repeat adds nothing
+--   where  contains children or draining if the caller did not find the child in the whole list. This call reads the last 200
+--          entries again, so that a repeat adds nothing
 local function repair_kin(tx, s, r, task, where)
   local owner = task.owner and record.get(tx, task.owner)
   if not owner or not owner.status then
@@ -110,8 +110,8 @@ local function repair_kin(tx, s, r, task, where)
   end
 end
 
--- repair_key_of makes the idempotency key of a live task lead to it. If the key leads to another live task that has it
--- too, both were created while the entry was missing: repair_key_of returns that, and changes nothing.
+-- repair_key_of corrects the entry of a live task's idempotency key. If the key belongs to another live task with the same key,
+-- both were created while the entry was missing. Then nothing is changed, and repair_key_of returns the error.
 local function repair_key_of(tx, s, r, task)
   local key, scope = task.idempotency_key, task.idempotency_scope
   if not key or scope == "window" or scope == "started" and task.epoch then
@@ -134,8 +134,8 @@ local function repair_key_of(tx, s, r, task)
   r[#r + 1] = "add its key to idem"
 end
 
--- repair_kept sets when the record of an ended task goes, if nothing removes it. Its retention begins anew, since the
--- instant is lost. A live task, and a child whose owner lives, must stay.
+-- repair_kept schedules the removal of an ended task's record, if nothing removes it. The retention starts again, because the
+-- instant is lost. A live task and a child of a live owner must stay.
 local function repair_kept(tx, r, task)
   local id, dead = task.id, "dead:" .. task.queue
   if live(task) or owner_state(tx, task) and not left_behind(tx, task) then
@@ -145,14 +145,14 @@ local function repair_kept(tx, r, task)
   end
   if not mend.has(tx, "retained", id) then
     if task.owner and drained(tx, task.owner) then
-      return -- the sweep comes to it
+      return -- the sweep of its owner schedules it
     end
     mend.must(tx, r, "retained", id, tx.at + retention(task))
   end
   mend.must(tx, r, dead, id, task.status ~= "COMPLETED" and task.completed_at)
 end
 
--- repair_journal counts the bytes of an agent's journal again. A journal that the record of its task does not have goes.
+-- repair_journal counts the bytes of an agent's journal again, or deletes a journal that the record does not mention.
 local function repair_journal(tx, s, r, task)
   if not task.journal then
     mend.drop(tx, r, "journal:" .. task.id)
@@ -177,8 +177,8 @@ end
 -- repair_claim puts a RUNNING task among the claims of its worker, and gives the worker a lease if it has none: a reaper
 -- gives the task back unless the worker sends a heartbeat. Any other task is removed from the claims of its last worker.
 --
--- The score is between those of the worker's last two fetches: no fetch that is repeated returns the task, and no heartbeat
--- that was sent before the last fetch was answered gives it back.
+-- The score is between those of the worker's last two fetches. So a repeat of the last fetch does not return the task, and a
+-- heartbeat that was sent before the last fetch was answered does not give it back.
 local function repair_claim(tx, r, task)
   local worker = task.worker
   if task.status ~= "RUNNING" then
@@ -204,7 +204,7 @@ local function clear(tx, r, id)
   end
 end
 
--- drop_wait deletes what is left of a wait that the task is not at.
+-- drop_wait deletes the keys of a wait that the task has left.
 local function drop_wait(tx, r, task)
   local kinds = not live(task) and {"wait:", "pending:", "settled:", "patience:", "journal:"} or not task.waiting and {"wait:", "pending:", "settled:"} or {}
   kinds[#kinds + 1] = not (live(task) and task.collects) and "ends:" or nil
@@ -213,7 +213,8 @@ local function drop_wait(tx, r, task)
   end
 end
 
--- leave removes a task from others' lines, claims and dead lists. It returns whether a worker seems to hold the task.
+-- leave removes a task from lines, claims and dead lists of other queues and workers. It returns whether a worker seems to
+-- hold the task.
 local function leave(tx, r, task, where)
   local held = false
   for name in string.gmatch(where, "%S+") do
@@ -230,9 +231,9 @@ local function repair_task(tx, s, id, where)
   if #id > 1024 then -- to read its keys would be costly
     return nil, "it is longer than any id: remove the entry by hand"
   end
-  local task, why = record.get(tx, id)
+  local task, fault = record.get(tx, id)
   if not task then
-    return nil, why
+    return nil, fault
   end
   local r = {}
   local held = leave(tx, r, task, where)
@@ -243,9 +244,9 @@ local function repair_task(tx, s, id, where)
     end
     return r
   end
-  why = repair_place(tx, r, task, held)
-  if why then
-    return r, why
+  fault = repair_place(tx, r, task, held)
+  if fault then
+    return r, fault
   end
   local alive = live(task)
   mend.must(tx, r, "deadlines", id, alive and task.deadline_at)
@@ -261,7 +262,7 @@ local function repair_task(tx, s, id, where)
       repair_journal(tx, s, r, task)
     end
     mend.must(tx, r, "draining", id)
-    why = repair_key_of(tx, s, r, task)
+    fault = repair_key_of(tx, s, r, task)
   end
-  return r, why
+  return r, fault
 end

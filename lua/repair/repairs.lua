@@ -1,5 +1,5 @@
--- repairs has a function for each thing that can be repaired (call/repair.lua lists them). Each takes s, what belongs to the
--- whole call, the subject, and where; and returns what it does, or nil and why it can do nothing.
+-- repairs maps each kind of subject (call/repair.lua lists them) to a function. It takes s, the state of the whole call, the
+-- subject, and where; and returns a list of repairs, or nil and the error.
 --
 -- @use check/values: digits
 -- @use queue/controls: controlled
@@ -13,11 +13,11 @@
 -- @use task/identity: idempotency
 -- @use wait/ends
 
--- repair_waiting sets counters of the waiting agents of a queue, as the caller has counted them, if nothing has happened to
--- the queue since before it began to count.
+-- repair_waiting stores the caller's counts of a queue's waiting agents, unless the queue has changed since the caller began to
+-- count.
 --
---   where  the counters, name=number, with commas between them: waiting, bounded_<mode>, unbounded_<mode>; then seq and front
---          of the root, and counters of the queue, as they were then; "-" for an absent one
+--   where  name=number, separated by commas, of the counters waiting, bounded_<mode> and unbounded_<mode>; then seq and front of
+--          the root and counters of the queue at the beginning, "-" for an absent one
 local function repair_waiting(tx, _, name, where)
   local right, seen = string.match(where, "^([%w_=,]+) (.*)$")
   local words, root = {}, redis.call("HMGET", tx.key.root, "seq", "front")
@@ -38,10 +38,10 @@ local function repair_waiting(tx, _, name, where)
   return r
 end
 
--- repair_wait gives back an agent whose wait is damaged. Its next attempt replays its journal and comes to the wait again:
--- then the wait is made of the records of its members, and keeps its limit if that is still known.
+-- repair_wait gives back an agent whose wait is damaged. Its next attempt replays the journal and comes to the same wait, which
+-- is then built from the records of its members. The limit is kept if it is still stored.
 --
---   where  epoch and entry of the wait that was seen. If the agent is elsewhere by now, only its indexes are repaired
+--   where  epoch and entry of the damaged wait. If the agent has left it, only the indexes are repaired
 local function repair_wait(tx, s, id, where)
   local task = record.get(tx, id)
   local waits = task and task.waiting and (task.status == "WAITING" or task.status == "RUNNING")
@@ -65,20 +65,20 @@ local function end_in_a_day(tx, r, key)
   end
 end
 
--- repair_key makes an idempotency key end when its task's scope says so. If the instant is lost, or the record of the task
--- is gone, the key ends in a day. A key that is kept too long cannot cause a second task.
+-- repair_key schedules the end of an idempotency key by the scope of its task. If the instant or the record of the task is
+-- lost, the key ends in a day: a key that is kept too long cannot cause a second task.
 --
--- Returns what it does, or nil and why it can do nothing
+-- Returns a list of repairs, or nil and the error
 local function repair_key(tx, _, key)
   local id = idempotency.holder(tx, key)
-  local r, task, why = {}, nil, nil
+  local r, task, fault = {}, nil, nil
   if not id then
     mend.must(tx, r, "forget", key)
     return r
   end
-  task, why = record.get(tx, id)
+  task, fault = record.get(tx, id)
   if not task then
-    return nil, why
+    return nil, fault
   end
   local scope = task.idempotency_scope
   if not task.status or scope == "window" and task.idempotency_key == key then
@@ -95,8 +95,8 @@ end
 
 local most = 10000 -- children of an agent that a repair reads
 
--- handed returns the names of the children whose ends the waits have handed over, and how many they are.
-local function handed(tx, id)
+-- handed_over returns the names of the children whose ends the waits have returned, and their number.
+local function handed_over(tx, id)
   local names, n = {}, 0
   local flat = redis.call("HGETALL", tx.key.journal .. id)
   for i = 1, #flat, 2 do
@@ -111,17 +111,17 @@ local function handed(tx, id)
   return names, n
 end
 
--- kept removes from the list what is no end, or is in it twice. It returns the ends that are not in the list, by name, and
--- how many are.
-local function kept(tx, r, id, all)
-  local key, ended, sound = tx.key.ends .. id, {}, {}
+-- clean_list removes from the list duplicates and children that have not ended. It returns the ended children that the list
+-- lacks, by name, and the number of those that it has.
+local function clean_list(tx, r, id, children)
+  local key, unlisted, sound = tx.key.ends .. id, {}, {}
   local listed = redis.call("LRANGE", key, 0, -1)
-  for _, child in ipairs(all) do
-    ended[string.sub(child.id, #id + 2)] = true
+  for _, child in ipairs(children) do
+    unlisted[string.sub(child.id, #id + 2)] = true
   end
   for _, name in ipairs(listed) do
-    if ended[name] then
-      ended[name] = nil
+    if unlisted[name] then
+      unlisted[name] = nil
       sound[#sound + 1] = name
     end
   end
@@ -132,10 +132,10 @@ local function kept(tx, r, id, all)
     end
     r[#r + 1] = "remove from ends:" .. id .. " what is no end"
   end
-  return ended, #sound
+  return unlisted, #sound
 end
 
--- wake gives an agent back that waits for ends.
+-- wake gives back an agent that waits in the mode collect.
 local function wake(tx, r, task)
   local wait = redis.call("HMGET", tx.key.wait .. task.id, "mode", "state")
   if task.status == "WAITING" and wait[1] == "collect" and wait[2] == "open" then
@@ -144,9 +144,9 @@ local function wake(tx, r, task)
   end
 end
 
--- repair_ends adds the ends that an agent which collects was not given, and that are not in its list (wait/ends.lua).
--- The results of its waits say which ends it was given. If a checkpoint has replaced results, nothing says so any more,
--- and repair_ends adds nothing. An agent that waits for ends is given back: it comes to its wait again and gets these.
+-- repair_ends adds ends that a collecting agent has not received and that its list lacks (wait/ends.lua). The results of its
+-- waits show which ends it has received. If a checkpoint has replaced them, repair_ends adds nothing, because an end must not
+-- be received twice. A waiting agent is given back, so that it comes to its wait again and receives the ends.
 local function repair_ends(tx, s, id)
   local task, r = record.get(tx, id), {}
   if not task or not task.collects or not live(task) then
@@ -154,17 +154,17 @@ local function repair_ends(tx, s, id)
   elseif redis.call("LLEN", tx.key.children .. id) > most then
     return nil, "it has more than " .. most .. " children, which is too many to compare with its ends: cancel the agent"
   end
-  local all = ends.ended(tx, id, most)
-  s.size = s.size + 100 * #all
-  local others, n = kept(tx, r, id, all)
-  if #all <= n + tonumber(task.collects) then
+  local children = ends.find_ended(tx, id, most)
+  s.size = s.size + 100 * #children
+  local others, n = clean_list(tx, r, id, children)
+  if #children <= n + tonumber(task.collects) then
     return r
   end
-  local names, given = handed(tx, id)
+  local names, given = handed_over(tx, id)
   if given ~= tonumber(task.collects) then
     return r, "its checkpoint replaced the results of waits, so nothing says which ends it was given: cancel the agent"
   end
-  for _, child in ipairs(all) do
+  for _, child in ipairs(children) do
     local name = string.sub(child.id, #id + 2)
     if others[name] and not names[name] then
       ends.add(tx, id, child)
@@ -193,7 +193,7 @@ function repairs.kind(tx, _, name)
   return {"add to kinds"}
 end
 
--- A count that is lost cannot be counted again: it begins anew.
+-- figure removes a count that is no number. It starts again from 0, because nothing else has the number.
 function repairs.figure(tx, _, kind, field)
   local value = redis.call("HGET", tx.key.figures .. kind, field)
   if not value or field == "about" or string.find(value, "^%d+$") and #value <= 16 then

@@ -1,4 +1,4 @@
--- What a sweep does with an entry of each clock.
+-- The steps of a sweep, one function per clock.
 --
 -- @use agent/count: count_wait, nearest_patience, watch_wait
 -- @use queue/queue: count, wake
@@ -16,35 +16,35 @@
 -- @use task/removal: hooked, remove_record, schedule_removal
 -- @use wait/wait: fire, read_wait
 
--- did counts an action of a sweep (sweep/look.lua).
-local function did(r, what)
+-- tally_action counts an action of a sweep (sweep/look.lua).
+local function tally_action(r, what)
   r.counts[what] = (r.counts[what] or 0) + 1
 end
 
--- met_broken records that an entry of a clock cannot be worked with, and takes the entry off the clock.
+-- report_broken removes an unusable entry from a clock, so that it cannot block the clock, and adds the error to the results.
 --
 --   r  results of this unit: counts, errors, full (sweep/look.lua)
-local function met_broken(tx, r, clock, member, why)
+local function report_broken(tx, r, clock, member, fault)
   index.remove(tx, clock, member)
   r.counts.broken = (r.counts.broken or 0) + 1
-  r.errors[#r.errors + 1] = member .. ": " .. why
+  r.errors[#r.errors + 1] = member .. ": " .. fault
 end
 
--- leave_clock removes a task from a clock on which it does not belong, and puts it in the line or on the clock where
--- it does. If its record cannot say where that is, the task is put aside.
+-- leave_clock moves a task from a clock on which it does not belong to its line or clock. A task whose record is damaged is
+-- put aside.
 local function leave_clock(tx, r, task, clock)
   index.remove(tx, clock, task.id)
-  local why = mend_place(tx, task)
-  if why then
-    met_broken(tx, r, clock, task.id, why)
+  local fault = mend_place(tx, task)
+  if fault then
+    report_broken(tx, r, clock, task.id, fault)
   end
 end
 
 -- sweep_delayed puts a task in line when its start time has come, or fires a timer.
 local function sweep_delayed(tx, r, id, clock)
-  local task, why = load_task(tx, id)
+  local task, fault = load_task(tx, id)
   if not task then
-    met_broken(tx, r, clock, id, why)
+    report_broken(tx, r, clock, id, fault)
     return
   end
   local starts = task.status == "PENDING" and tonumber(task.available_at or nil)
@@ -57,7 +57,7 @@ local function sweep_delayed(tx, r, id, clock)
     record.set(tx, task, "ready_at", task.available_at)
     record.set(tx, task, "available_at", nil)
     line_up(tx, task, false, tonumber(task.limit_at or nil))
-    did(r, "started")
+    tally_action(r, "started")
   else
     leave_clock(tx, r, task, clock)
   end
@@ -65,19 +65,19 @@ end
 
 -- close ends a child of an ended owner. If the child ended earlier, its retention begins.
 local function close(tx, r, id)
-  local child, why = record.get(tx, id)
+  local child, fault = record.get(tx, id)
   if not child then
-    put_aside(tx, id, why)
+    put_aside(tx, id, fault)
   elseif live(child) then
     load_task(tx, id)
-    did(r, "drained")
+    tally_action(r, "drained")
   elseif child.status and not redis.call("ZSCORE", tx.key.retained, id) then
     schedule_removal(tx, child)
   end
 end
 
--- sweep_draining ends the children of an ended task, in chunks. A sweep takes owners until it has ended a chunk of
--- children.
+-- sweep_draining ends the children of an ended task. All owners of a sweep share one chunk of children, because one owner can
+-- have any number.
 local function sweep_draining(tx, r, id, clock)
   r.full = true
   if r.chunk == 0 then
@@ -87,7 +87,7 @@ local function sweep_draining(tx, r, id, clock)
   local ids = attempt("LRANGE", key, 0, r.chunk - 1)
   if ids.err then
     put_aside(tx, id, ids.err)
-    met_broken(tx, r, clock, id, ids.err)
+    report_broken(tx, r, clock, id, ids.err)
     return
   end
   local owner = record.get(tx, id)
@@ -120,15 +120,15 @@ local function warn(tx, r, task)
   emit(tx, "terminal", "deadline_near", task, "deadline_at=" .. string.format("%d", last) ..
     " left_ms=" .. string.format("%d", math.max(last - tx.at, 0)) .. " status=" .. task.status)
   record.set(tx, task, "warn_at", nil)
-  did(r, "warned")
+  tally_action(r, "warned")
 end
 
--- sweep_limits does what is due of one task on the clock of deadlines, or on the clock of limits (store/state.lua).
--- The record decides: if the task lives on, the clock gets its next instant.
+-- sweep_limits handles a task that is due on the clock deadlines or limits (store/state.lua): load_task ends it if its time
+-- is up. A task that lives on gets its next instant on the clock, because the record decides and not the entry.
 local function sweep_limits(tx, r, id, clock)
-  local task, why = load_task(tx, id)
+  local task, fault = load_task(tx, id)
   if not task then
-    met_broken(tx, r, clock, id, why)
+    report_broken(tx, r, clock, id, fault)
     return
   end
   local score
@@ -145,17 +145,17 @@ local function sweep_limits(tx, r, id, clock)
   end
 end
 
--- sweep_retained removes the record of an ended task when its retention is over. A sweep also has a limit in bytes: to
--- free a megabyte takes as long as to end ten tasks.
+-- sweep_retained removes the record of an ended task after its retention. A sweep also has a limit in bytes, because freeing a
+-- megabyte takes as long as ending ten tasks.
 local function sweep_retained(tx, r, id, clock)
   if r.bytes > 16777216 then
     r.full = true
     return
   end
-  local task, why = record.get(tx, id)
+  local task, fault = record.get(tx, id)
   if not task then
-    put_aside(tx, id, why)
-    met_broken(tx, r, clock, id, why)
+    put_aside(tx, id, fault)
+    report_broken(tx, r, clock, id, fault)
     return
   elseif task.children and drained(tx, id) or hooked(tx, task) then
     index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children or its hook still need it
@@ -163,19 +163,19 @@ local function sweep_retained(tx, r, id, clock)
   end
   if task.status and not live(task) then
     r.bytes = r.bytes + remove_record(tx, task)
-    did(r, "removed")
+    tally_action(r, "removed")
   end
   index.remove(tx, clock, id)
 end
 
--- sweep_throttled wakes a worker of a queue whose rate allows a task again.
+-- sweep_throttled wakes a worker of a queue when its rate allows another task.
 local function sweep_throttled(tx, _, queue, clock)
   index.remove(tx, clock, queue)
   wake.note(tx, queue)
 end
 
--- is_due reports whether a clock still has an entry that is due by an instant. A clock that cannot be read has none:
--- the caller is not at fault.
+-- is_due reports whether a clock still has an entry that is due by an instant. An unreadable clock counts as empty, because
+-- otherwise no wait could time out.
 local function is_due(tx, clock, instant)
   local some = attempt("ZRANGEBYSCORE", clock, "-inf", string.format("%d", instant), "LIMIT", 0, index.removals(tx, clock) + 1)
   for _, id in ipairs(some) do
@@ -185,7 +185,7 @@ local function is_due(tx, clock, instant)
   end
 end
 
--- read returns the stored fields of the wait that are not counters.
+-- read returns the fields of the wait that are no counters. ZCARD raises an error here if a key has the wrong type.
 local function read(tx, id)
   redis.call("ZCARD", tx.key.pending .. id)
   local f = redis.call("HMGET", tx.key.wait .. id, "on_pending", "on_timeout", "mode", "since", "size")
@@ -193,57 +193,57 @@ local function read(tx, id)
   return {on_pending = f[1], on_timeout = f[2], mode = f[3], since = f[4], size = f[5]}
 end
 
-local function time_out(tx, r, agent, w, told)
-  w.state, w.reason, w.losers, w.fired_at, w.changed = "fired", "timed_out", told.on_pending, w.ends, true
-  emit(tx, "terminal", "wait_timed_out", agent, "timeout_type=synchronization policy_applied=" .. told.on_timeout ..
-    " timeout_duration_ms=" .. string.format("%d", w.ends - (w.first_at or told.since)) .. " wait_mode=" .. told.mode ..
-    " settled=" .. string.format("%d", w.settled) .. " members=" .. told.size .. " wait_deadline_at=" .. string.format("%d", w.ends) ..
+local function time_out(tx, r, agent, w, details)
+  w.state, w.reason, w.losers, w.fired_at, w.changed = "fired", "timed_out", details.on_pending, w.ends, true
+  emit(tx, "terminal", "wait_timed_out", agent, "timeout_type=synchronization policy_applied=" .. details.on_timeout ..
+    " timeout_duration_ms=" .. string.format("%d", w.ends - (w.first_at or details.since)) .. " wait_mode=" .. details.mode ..
+    " settled=" .. string.format("%d", w.settled) .. " members=" .. details.size .. " wait_deadline_at=" .. string.format("%d", w.ends) ..
     " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - w.ends))
-  tally.timeout(tx, agent, " wait timeout " .. told.on_timeout, "synchronization", w.ends)
-  did(r, "waits_timed_out")
+  tally.timeout(tx, agent, " wait timeout " .. details.on_timeout, "synchronization", w.ends)
+  tally_action(r, "waits_timed_out")
 end
 
--- end_what_is_due ends members that are out of time, and then the wait if its time is up. It returns true if more
--- must end before the wait can be decided.
-local function end_what_is_due(tx, r, agent, w, told)
+-- end_what_is_due ends overdue members, and then the wait if its limit has passed. It returns true if more tasks must end
+-- before the wait can be decided.
+local function end_what_is_due(tx, r, agent, w, details)
   if count_wait(tx, agent.id, w, {}, math.min(w.ends or tx.at, tx.at)) then
     return true
   end
   local ends, key = w.ends, tx.key
   if w.state == "open" and ends and ends < tx.at then
-    -- Timers fire on the clock delayed.
+    -- Members that are still due by the limit ended before it. Timers are on the clock delayed.
     if is_due(tx, key.deadlines, ends) or is_due(tx, key.limits, ends) or is_due(tx, key.delayed, ends) then
       return true
     end
-    time_out(tx, r, agent, w, told)
+    time_out(tx, r, agent, w, details)
   end
 end
 
--- sweep_waits handles the wait of an agent that is out of time, or that has fired and has members left to end.
--- Members whose own time was up by then end first. So the counts do not depend on when a reaper sweeps.
+-- sweep_waits handles a wait whose limit has passed, or that has fired and still has members to cancel. Members whose own
+-- time was up by then end first, so that the counts do not depend on when a reaper sweeps.
 local function sweep_waits(tx, r, id, clock)
-  local agent, why = load_task(tx, id)
+  local agent, fault = load_task(tx, id)
   if not agent then
-    met_broken(tx, r, clock, id, why)
+    report_broken(tx, r, clock, id, fault)
     return
   elseif agent.status ~= "WAITING" then
     leave_clock(tx, r, agent, clock)
     return
   end
-  local w, ok, told
-  w, why = read_wait(tx, id)
+  local w, ok, details
+  w, fault = read_wait(tx, id)
   if w then
-    ok, told = pcall(read, tx, id)
-    why = not ok and reason(told)
+    ok, details = pcall(read, tx, id)
+    fault = not ok and reason(details)
   end
-  if not ok and refused(why) then
-    error(why, 0)
+  if not ok and refused(fault) then
+    error(fault, 0)
   elseif not ok then
-    put_aside(tx, id, why, {clock})
-    met_broken(tx, r, clock, id, why)
+    put_aside(tx, id, fault, {clock})
+    report_broken(tx, r, clock, id, fault)
     return
   end
-  if w.state == "open" and end_what_is_due(tx, r, agent, w, told) then
+  if w.state == "open" and end_what_is_due(tx, r, agent, w, details) then
     r.full = true
   end
   if w.state == "fired" then
@@ -254,23 +254,23 @@ local function sweep_waits(tx, r, id, clock)
   end
 end
 
--- sweep_workers gives back the claims of a worker whose lease is over, in chunks.
+-- sweep_workers gives back the claims of a worker whose lease has expired, one batch per sweep.
 local function sweep_workers(tx, r, worker, clock)
   local claims = tx.key.claims .. worker
   local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- newest first: each goes to the front of its line
   if ids.err then
     put_aside(tx, worker, ids.err, {})
     count.again(tx, true)
-    met_broken(tx, r, clock, worker, ids.err)
+    report_broken(tx, r, clock, worker, ids.err)
     return
   end
   record.load(tx, ids)
   for _, id in ipairs(ids) do
-    local held, why = give_back(tx, id, worker, true)
+    local held, fault = give_back(tx, id, worker, true)
     if held then
-      did(r, "given_back")
-    elseif why then
-      met_broken(tx, r, claims, id, why)
+      tally_action(r, "given_back")
+    elseif fault then
+      report_broken(tx, r, claims, id, fault)
     end
   end
   if #ids == r.batch then

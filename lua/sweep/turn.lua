@@ -1,18 +1,17 @@
--- turn decides which reaper is the precise one, and when each reaper must sweep again. One reaper has the turn. It
--- sweeps when something is due, and after the fall-back at the latest. The others check, one after the other, that it
+-- turn decides which reaper sweeps precisely, and when each reaper must call again. The reaper with the turn sweeps when
+-- something is due, and after the fall-back at the latest. The others are on standby and check one after the other that it
 -- still does, so a thousand reapers cost little more than one. Correctness does not depend on the turn.
 --
--- Each standby reaper that checks gets the next instant of a line. A fall-back holds four such instants. So some
--- reaper checks often, however many there are; if several die together, the next live one soon checks. Each
--- sleeps for one fall-back at the least, and for 60 at the most.
+-- Standby reapers check at instants that are a quarter of a fall-back apart, each at the next free one. So a check is never
+-- far away, also if several reapers die together. Each sleeps for at least one fall-back, and for at most 60.
 local turn = {}
 
--- An entry of a clock with 1 is due strictly after its instant; of a clock with 0, from its instant on.
+-- clocks maps a clock to the ms from the instant of an entry until it is due: deadlines are due strictly after their instant.
 local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}
 
--- has reports whether this reaper has the turn, or can take it.
+-- has reports whether this reaper has the turn or can take it. It sets s.standby, the last instant of a standby reaper.
 --
---   s  reaper, fallback; gets standby: the last instant in the line of standby reapers
+--   s  reaper, fallback
 function turn.has(tx, s)
   local state = redis.pcall("HMGET", tx.key.root, "turn_of", "turn_until", "standby")
   local till = tonumber(state[2] or nil) or 0
@@ -20,12 +19,12 @@ function turn.has(tx, s)
   return state[1] == s.reaper or till <= tx.at or till > tx.at + 2 * s.fallback -- the clock was set back
 end
 
--- is_kept reports whether the reaper with the turn is on time: then nothing is due (store/messages.lua).
+-- is_kept reports whether the reaper with the turn is on time. If it is, nothing is due (store/messages.lua).
 function turn.is_kept(tx)
   return tx.root.armed and tx.root.armed > tx.at
 end
 
--- pass gives this reaper the next instant of the line. If the line is full, it gets the longest sleep, 60 fall-backs.
+-- pass assigns the next instant to this standby reaper, or the longest sleep of 60 fall-backs if all are taken.
 --
 -- Returns the ms to wait
 function turn.pass(tx, s)
@@ -41,7 +40,7 @@ function turn.pass(tx, s)
   return look - tx.at
 end
 
--- keep makes this reaper sweep when the next entry is due. The alarm rings for a new entry that is due sooner.
+-- keep makes this reaper sweep when the next entry is due. A message wakes it for a new entry that is due sooner.
 --
 --   s  reaper, fallback, full: there is more to do, so the wait is 0
 --

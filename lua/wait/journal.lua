@@ -1,5 +1,5 @@
--- journal keeps what agents remember: a checkpoint, and each later entry by its number. A replay reads the entries
--- instead of repeating the steps that made them. An entry never changes.
+-- journal stores the results of an agent's steps: a checkpoint, and later entries by number. When the agent's code runs
+-- again, it reads the entries instead of repeating the steps. An entry never changes.
 --
 -- @use store/index
 -- @use store/later
@@ -46,20 +46,21 @@ function journal.drop_patience(tx, id)
   index.forget(tx, tx.key.patience .. id)
 end
 
--- keep_limit stores the limit of the wait that a task is in, and which wait that is. An agent that comes to the same
--- wait again gets no more time, and its members keep their own limits.
+-- keep_limit stores the limit and the number of the current wait, so that an agent which comes to the same wait again gets
+-- no more time. Its members keep their own limits.
 function journal.keep_limit(tx, task)
   local w = redis.call("HMGET", tx.key.wait .. task.id, "wait_deadline_at", "digest")
-  local known = tx.waits and tx.waits.of[task.id]
-  local ends = known and known.ends and string.format("%d", known.ends) or w[1]
+  local current = tx.waits and tx.waits.of[task.id]
+  local ends = current and current.ends and string.format("%d", current.ends) or w[1]
   if ends or redis.call("EXISTS", tx.key.patience .. task.id) == 1 then
     put(of(tx, task.id), "until", task.waiting .. " " .. (ends or "none") .. " " .. (w[2] or ""))
   end
 end
 
--- checkpoint replaces everything in a journal. The stored limit of a wait after the checkpoint is kept.
+-- checkpoint replaces the content of a journal.
 --
---   words  name, value, …   keep  the limit, or nil
+--   words  name, value, …
+--   keep   the stored limit of a wait after the checkpoint, or nil
 function journal.checkpoint(tx, task, words, keep)
   local id, j = task.id, {fields = {}, words = {}, bytes = 0, dropped = true}
   waits(tx).journals[id] = j
@@ -73,7 +74,8 @@ function journal.checkpoint(tx, task, words, keep)
   record.set(tx, task, "journal", "1")
 end
 
--- add writes entries, each {number, text}. Numbers grow over the agent's whole life. An existing entry is kept.
+-- add writes entries, each {number, text}. Numbers grow over the agent's whole life. An existing entry stays, because a
+-- late repeat of a call must not change what the agent has read.
 function journal.add(tx, task, entries)
   local j = of(tx, task.id)
   for _, entry in ipairs(entries) do

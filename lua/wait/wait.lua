@@ -6,11 +6,11 @@
 -- @use store/record: owner_state, record
 -- @use store/try: attempt, try
 
--- waits returns what a unit of work knows and changes of waits:
+-- waits returns the waits that a unit of work has read or changed:
 --
 --   of        the waits, by agent
---   fired     the agents whose wait has fired, in this order
---   noted     members that have ended, by owner, and the owners in this order
+--   fired     the agents whose wait has fired, in the order in which they did
+--   noted     ended members by owner, and the owners in the order of their first end
 --   journals  changes of journals, by agent                                    wait/journal.lua
 local function waits(tx)
   local mine = tx.waits
@@ -33,18 +33,18 @@ local function is_waiting(tx, id)
   return agent and agent.status == "WAITING"
 end
 
--- read_wait reads what is needed to count members in an agent's wait. A unit of work reads a wait once and
--- counts in the table; write_waits writes it.
+-- read_wait reads the counters of an agent's wait. A unit of work reads a wait once and changes the table; write_waits
+-- stores it.
 --
 --   state   open, forming (parts are still being sent), fired; false if there is no wait
 --   names   members whose end this unit has counted
---   gone    members that this unit has taken out of the pending ones, by name
+--   gone    members that this unit has removed from the pending members, by name
 --   fields  other fields to write: name, value, …
 --
--- Returns the wait, or nil and why it cannot be used
+-- Returns the wait; or nil and the error of a damaged wait
 local function read_wait(tx, id)
-  local known = (tx.waits or waits(tx)).of
-  local w = known[id]
+  local by_agent = (tx.waits or waits(tx)).of
+  local w = by_agent[id]
   if w then
     return not w.broken and w or nil, w.broken
   end
@@ -64,12 +64,12 @@ local function read_wait(tx, id)
       w = {broken = "it is WAITING, but its wait is lost"}
     end
   end
-  known[id] = w
+  by_agent[id] = w
   return not w.broken and w or nil, w.broken
 end
 
--- count_end notes the end of a member, to be counted in its owner's wait. All ends of a unit are counted at the end of
--- the unit, in the order of their instants (agent/wake_agents.lua).
+-- count_end notes the end of a member. The ends of a unit are counted together when it finishes, because their instants
+-- decide the order and not the order of the writes (agent/wake_agents.lua).
 local function count_end(tx, task, owner)
   read_wait(tx, owner.id)
   local noted, w = tx.waits.noted, tx.waits.of[owner.id]
@@ -84,8 +84,8 @@ local function count_end(tx, task, owner)
   ends[#ends + 1] = task.id
 end
 
--- forget_wait deletes the wait of an agent. Members that end from then on are not counted. The members' own limits are
--- kept until the agent ends or leaves this wait (agent/wake_agents.lua): its next attempt can come to the same wait.
+-- forget_wait deletes the wait of an agent. Later ends of members are not counted. The members' own limits are kept until
+-- the agent ends or leaves this wait (agent/wake_agents.lua), because its next attempt can come to the same wait.
 local function forget_wait(tx, task)
   local key = tx.key
   for _, name in ipairs({key.wait .. task.id, key.pending .. task.id, key.settled .. task.id}) do
@@ -96,9 +96,8 @@ local function forget_wait(tx, task)
   record.set(tx, task, "waiting", nil)
 end
 
--- stop_waiting removes a WAITING agent from the counts of waiting agents, and from the clock of waits. Its queue counts the
--- agent among all waiting agents, and in the counter that the record names (agent/suspend.lua). An agent that an older
--- version has suspended has no such name.
+-- stop_waiting removes a WAITING agent from the clock of waits and from two counters of its queue: that of waiting agents, and
+-- the one that the field `counted_as` names (agent/suspend.lua). Agents that an older version suspended lack the field.
 local function stop_waiting(tx, agent)
   index.remove(tx, tx.key.waits, agent.id)
   count.add(tx, agent.queue, "waiting", -1)
@@ -108,8 +107,8 @@ local function stop_waiting(tx, agent)
   end
 end
 
--- write_waits writes the waits in which something was counted: one command for each wait and not for each end, since
--- a batch ends many members of one wait.
+-- write_waits writes the changed waits: one command per wait and not per end, because a batch can end many members of the
+-- same wait.
 local function write_waits(tx)
   for id, w in pairs(tx.waits.of) do
     if w.changed then
@@ -137,15 +136,15 @@ end
 
 -- score returns the score of a child in one of the sets of its owner's wait, or nil.
 local function score(tx, key, name)
-  local found = not index.removed(tx, key, name) and attempt("ZSCORE", key, name)
-  return type(found) == "string" and tonumber(found) or nil
+  local answer = not index.removed(tx, key, name) and attempt("ZSCORE", key, name)
+  return type(answer) == "string" and tonumber(answer) or nil
 end
 
--- patience_end returns the instant at which its owner's wait cancels a child, or nil: the child's own limit in that
--- wait, if the wait is open and its limit is not before that. A child that runs and has a grace does not end by this
--- limit: cancel_member has it stop first.
+-- patience_end returns the instant at which the wait of its owner cancels a child, or nil. It is the child's own limit in
+-- that wait, if the wait is open and does not end before. A running child with a grace does not end by this limit, because
+-- cancel_member asks its handler to stop first.
 --
--- An earlier attempt of the owner can have left limits of children that are not members of this wait. They end no task.
+-- An earlier attempt of the owner may have left limits of children that are no members of this wait. They are ignored.
 local function patience_end(tx, task)
   local owner = not task.cancel_at and not (task.status == "RUNNING" and task.cancel_grace_ms) and owner_state(tx, task)
   local w = owner and owner.waiting and read_wait(tx, owner.id)
