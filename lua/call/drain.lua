@@ -1,14 +1,14 @@
 -- drain: a client cancels the tasks in the line of a queue, in chunks. Tasks that run, and tasks that start
 -- later, are left alone. So is an agent whose attempt times out in this call and is retried later.
 --
--- ARGV[1]  call: a repeat of this call has the same; each chunk needs a new one
+-- ARGV[1]  call: identifies this call; a repeat has the same, and each chunk a new one
 -- ARGV[2]  queue
--- ARGV[3]  how many tasks at the most, up to 500; with 0 the call only tells seq and front
+-- ARGV[3]  the largest number of tasks, up to 500; 0: return only seq and front
 -- ARGV[4]  reason, opaque, up to 8192 bytes; "" for none
--- ARGV[5], ARGV[6]  seq and front that a call told, absent for those of now: tasks that joined the line later stay
+-- ARGV[5], ARGV[6]  seq and front of an earlier reply, so that tasks which joined the line later stay; absent: as of now
 --
--- Returns  {"OK", n, left, found}  it found so many and cancelled n (a repeat gets the same), and left are still in line
---          {"OK", 0, left, 0, seq, front}  if ARGV[3] is 0: seq and front are the last places in line that were used
+-- Returns  {"OK", n, left, found}  of found tasks, n were cancelled (a repeat gets the same), and left are still in line
+--          {"OK", 0, left, 0, seq, front}  for ARGV[3] 0: seq and front are the newest places in line
 -- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -23,10 +23,10 @@
 -- @use task/place: mend_place
 -- @use unit/unit
 
--- found_in_line returns ids of up to d.most tasks whose places (queue/queue.lua) were used when seq and front were the last.
+-- found_in_line returns up to d.most ids whose places in line are not newer than seq and front (queue/queue.lua).
 local function found_in_line(line, d)
   local ids = {}
-  for i = 0, 7 do -- of each priority the agents that were woken, and then the others
+  for i = 0, 7 do -- a priority has a band of places for woken agents, and one for other tasks
     local band = math.floor(i / 2) * 1125899906842624 - (i % 2 == 0 and 281474976710656 or 0)
     local first, last = string.format("%d", i % 2 == 0 and band or band - d.front), string.format("%d", band + d.seq)
     for _, id in ipairs(#ids < d.most and redis.call("ZRANGEBYSCORE", line, first, last, "LIMIT", 0, d.most - #ids) or {}) do

@@ -1,12 +1,12 @@
--- read_flow returns a definition of a flow, or lists definitions.
+-- read_flow: returns the definition of a flow, or lists definitions or versions.
 --
 -- ARGV[1]  id; empty: lists the ids
 -- ARGV[2]  version; empty: the newest; *: lists the versions
 --
 -- Returns  {now, version, text}
 --          {now, "MISSING"}                there is no such definition
---          {now, id, versions, …}          the list of ids, in no order, each with its versions: the oldest first, spaces
---                                          between them
+--          {now, id, versions, …}          the ids, in no order, each with its versions, the oldest first and separated by
+--                                          spaces
 --          {now, newest version, version, …}  the list of versions, the oldest first
 -- Flags    no-writes
 --

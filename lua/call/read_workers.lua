@@ -1,10 +1,9 @@
--- read_workers returns the workers: about 100 a call, or the number in ARGV[2]. A worker whose lease has ended is
--- returned until a sweep removes it.
+-- read_workers: returns the workers, in pages. A worker whose lease has expired is returned until a sweep removes it.
 --
 -- ARGV[1]  cursor: next of the previous reply; absent or 0 at first
--- ARGV[2]  about how many workers, up to 1000; absent: 100
+-- ARGV[2]  the approximate size of a page, up to 1000; absent: 100
 --
--- Returns  {now, next, {worker, end of its lease, how many tasks it holds, name, value, …}, …}
+-- Returns  {now, next, {worker, end of its lease, number of its claims, name, value, …}, …}
 --            next  cursor of the next call; 0: these were the last. A worker can be returned twice, and one that
 --                  starts meanwhile can be missing
 --            name  state and about, as describe_worker set them; stop: when it was requested to stop; seq

@@ -1,4 +1,5 @@
--- remember: an agent stores what it must not do or draw a second time, and where its replay must begin.
+-- remember: an agent stores the results of steps that it must not repeat, and the checkpoint from which its next attempt
+-- continues.
 --
 -- ARGV[1]  agent
 -- ARGV[2]  epoch, as fetch returned it

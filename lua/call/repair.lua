@@ -1,22 +1,22 @@
--- repair rebuilds indexes, claims, idempotency keys and counters from the records.
+-- repair: rebuilds indexes, claims, idempotency keys and counters from the records.
 --
--- ARGV[1]  dry: tell what would be done, and change nothing; go: do it
--- ARGV[2…] what, subject, where, …: up to 100 places that an audit has found wrong
+-- ARGV[1]  dry: only describe the repairs; go: make them
+-- ARGV[2…] kind, subject, where, …: up to 100 places that an audit has reported
 --
---   task      id      keys in which it may be wrong, with spaces between them (ready:mail, children, journal)
+--   task      id      keys whose entry may be wrong, separated by spaces (ready:mail, children, journal)
 --   wait      agent   epoch and entry of its wait: the agent is given back
---   ends      agent   empty: ends that were neither handed over nor kept
+--   ends      agent   empty: ends that the agent has not received and its list lacks
 --   queue     name    empty
 --   worker    name    empty
 --   kind      name    empty: its figures are listed
 --   figure    kind    a field of its figures that is no count
 --   controls  empty   empty: whether any queue has controls
---   key       an idempotency key, and empty
---   waiting   queue   its counters of waiting agents, and what was seen (repair/repairs.lua)
+--   key       key     empty: its end
+--   waiting   queue   its counters of waiting agents, and the state in which they were counted (repair/repairs.lua)
 --   running   empty   empty, or "go on": running tasks are counted again, for all queues
 --
--- Each is checked again before it is changed, so programs can run meanwhile. A repeat changes nothing more. No task ends:
--- a reaper ends those whose time is up.
+-- Each place is checked again before it is changed, so other programs need not stop. A repeat changes nothing more. No task
+-- ends, because a reaper ends tasks whose time is up.
 --
 -- Returns  {more, {"OK", does, …} or {"LEFT", why, does, …}, …}. more is 1 if a count of running tasks goes on.
 --          After a MiB of payloads and journals the reply ends: send the others again

@@ -1,6 +1,6 @@
 -- resolve: a client settles promises by their ids.
 --
--- ARGV[1]  call: a repeat of this call has the same
+-- ARGV[1]  call: identifies this call; a repeat has the same
 -- ARGV[2]  verb: complete or fail
 -- ARGV[3…] id, note, …: the result of complete, the error of fail, opaque; up to 500
 --

@@ -1,9 +1,8 @@
--- signal: a client sends a payload to an agent, once for each name. The signal is a promise, a child of the agent.
--- The agent or the client makes it, whichever is first, so an early signal is not lost. An agent that could not
--- use the payload requests it again: by a promise of the same name with "__2", "__3", … behind it. The next signal
--- of the name settles that promise.
+-- signal: a client sends a payload to an agent, once per name. The signal is a promise, a child of the agent. The agent or
+-- the client creates it, whichever is first, so an early signal is not lost. An agent that could not use the payload
+-- requests another one with a promise of the same name and "__2", "__3", … behind it, which the next signal settles.
 --
--- ARGV[1]  call: a repeat of this call has the same
+-- ARGV[1]  call: identifies this call; a repeat has the same
 -- ARGV[2]  agent
 -- ARGV[3]  name of the signal
 -- ARGV[4]  payload, opaque

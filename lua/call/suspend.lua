@@ -4,24 +4,24 @@
 -- ARGV[1]  agent
 -- ARGV[2]  epoch, as fetch returned it
 -- ARGV[3]  worker
--- ARGV[4]  call: a repeat of this call has the same
--- ARGV[5]  how many fields the wait has; then name and value of each:
+-- ARGV[4]  call: identifies this call; a repeat has the same
+-- ARGV[5]  number of fields of the wait; then name and value of each:
 --            entry       its number in the journal; required, as is digest
 --            mode, need  agent/rules.lua; mode is all if absent or empty
 --            digest      one word. It must be the same when the agent comes to this wait again
 --            label       a description of the wait for people, one line
---            why         why the agent waits, in its own words; up to 1024 bytes
---            limit_ms    how long the wait can take, or "computed" (agent/suspend.lua)
+--            why         the agent's reason for the wait, for people; up to 1024 bytes
+--            limit_ms    the longest time of the wait, or "computed" (agent/suspend.lua)
 --            from        start of this limit: registered (default), first: the first end, or an instant in ms
 --            on_timeout  proceed_with_available or fail, for the event
---            on_pending  of members that have not ended at the limit: cancel (default) or keep
---            on_losers   of members that the wait no longer needs: keep (default) or cancel
+--            on_pending  for members that have not ended at the limit: cancel (default) or keep
+--            on_losers   for members that the wait no longer needs: keep (default) or cancel
 --            mask        five letters (agent/rules.lua), "obbbb" if absent
---            most        how many members the wait can have, 10000 if absent
+--            most        the largest number of members, 10000 if absent
 --            part, of    this is part 1…n of n of its members; 1 of 1 if absent
--- then     how many members; for each its id, ms of patience or "", mask or ""
+-- then     number of members; for each its id, its own limit in ms or "", mask or ""
 -- then     the note to store (agent/note.lua)
--- then     children to make (task/enqueue.lua)
+-- then     children to create (task/enqueue.lua)
 --
 -- All parts but the last only add members: the agent continues to run. The same id twice is one member.
 --
