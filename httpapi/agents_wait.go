@@ -116,7 +116,7 @@ func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *f
 	return s, f
 }
 
-// members reads what the wait is for: a signal, a task or several.
+// members reads the members of the wait: a signal, a task, or several tasks.
 func (b *suspendBody) members(w *queue.Wait, agent string) *failure {
 	given := 0
 	for _, is := range []bool{b.WaitForSignal != nil, b.WaitForTask != nil, b.WaitForTasks != nil} {

@@ -39,7 +39,7 @@ type call struct {
 	changed         atomic.Bool
 }
 
-// client distinguishes clients from each other, for what each can have a share of.
+// client returns the name under which the limits of a client are counted.
 func (c *call) client() string { return c.server.clientName(c.request, c.who) }
 
 // path returns a part of the path, such as the id.
@@ -51,7 +51,7 @@ func (c *call) id() string {
 	return c.task
 }
 
-// hides reports whether the answer must leave out what users have put into tasks.
+// hides reports whether the answer must leave out payloads and other texts of users.
 func (c *call) hides() bool { return c.server.config.HidePayloads || c.query.flag("hide_payloads") }
 
 // await returns a context that ends when the wait of the request is over, or the server stops. over reports whether one of the two has

@@ -54,8 +54,8 @@ func (c *call) unknownIfChanged(f *failure) *failure {
 	return unknown
 }
 
-// logChange logs a request that changes something, with the name of the client, and what the request is about. The message says whether the
-// change was made, was refused, or is unknown.
+// logChange logs a request that changes something, with the names of the client, the task, the queue and so on. The message
+// distinguishes changes that were made, were refused, or are unknown.
 func (c *call) logChange(status int, answer any, start time.Time) {
 	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
 		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())

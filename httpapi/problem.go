@@ -58,7 +58,7 @@ func (f *failure) because(cause error) *failure {
 	return f
 }
 
-// unread says that the rest of the body was not read.
+// unread marks that the rest of the body was not read, so that the connection is closed.
 func (f *failure) unread() *failure {
 	f.ends = true
 	return f
@@ -108,7 +108,7 @@ var words = []struct {
 var setup = []error{refusal.ErrNoAccess, refusal.ErrMismatch, refusal.ErrNoRight, refusal.ErrClosed, refusal.ErrUnfit, refusal.ErrPartitions,
 	refusal.ErrNewer, refusal.ErrOlder, refusal.ErrWrongType, refusal.ErrBroken}
 
-// failureOf returns what to answer for an error.
+// failureOf returns the answer for an error.
 func failureOf(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

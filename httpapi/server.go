@@ -20,7 +20,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Config says what a Server serves, and to whom.
+// Config configures a Server. It needs Queues or Namespaces, and Auth or Public.
 type Config struct {
 	// Queues are the namespaces that are served.
 	Queues []*queue.Queue
@@ -28,7 +28,7 @@ type Config struct {
 	Namespaces []string
 	Open       func(ctx context.Context, namespace string) (*queue.Queue, error)
 
-	// Auth says who a client is. The first one that knows the client counts. Without any, New refuses, unless Public is set.
+	// Auth identifies clients. The first Authenticator that knows a client counts. New refuses an empty list, unless Public is set.
 	Auth []Authenticator
 	// Public lets everybody who can reach the server do everything.
 	Public bool
@@ -38,7 +38,7 @@ type Config struct {
 	// Origins are origins of other sites, such as https://ops.example.com, whose pages may send changes. Without them, only pages of
 	// the same origin may.
 	Origins []string
-	// HidePayloads leaves out what users have put into tasks in all answers but those to workers and agents, who need it.
+	// HidePayloads leaves payloads, results, headers and errors out of all answers, except those to workers and agents, who need them.
 	HidePayloads bool
 
 	// Traces makes a span of each request to a route of the API. Its parent is the trace that the header traceparent of the request

@@ -144,7 +144,7 @@ func (c *call) streams() bool {
 }
 
 // stream writes events until the client is gone or no longer known, the server stops, Redis is silent, or the client reads too slowly.
-// The last event says why. A client that connects again with the id of the last event that it has received misses none.
+// The last event has the reason. A client that connects again with the id of the last event that it has received misses none.
 func (c *call) stream(f *follower, batch events.Batch) error {
 	if !canFlush(c.writer) {
 		return fail(http.StatusInternalServerError, "internal", "a stream cannot pass a middleware of this server, whose ResponseWriter has no method Unwrap: add it, or read events without Accept: text/event-stream").because(errNoFlush)
@@ -256,7 +256,7 @@ func (s *stream) end(err error, stops bool) {
 	s.send()
 }
 
-// send writes what was added. It gives a client that does not read some time.
+// send writes the parts that were added. It returns an error if the client does not read them in time.
 func (s *stream) send() error {
 	s.http.SetWriteDeadline(time.Now().Add(s.c.server.writeTimeout))
 	_, err := s.c.writer.Write([]byte(s.text.String()))

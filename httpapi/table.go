@@ -21,11 +21,11 @@ type route struct {
 	Answer  any  // a value of the type of the answer
 	Status  []int
 	Errors  []int // besides those of all routes, and of all with a body
-	// Poll says that the request may wait, as long as the parameter wait says.
+	// Poll: the request can wait, for as long as its parameter wait.
 	Poll bool
-	// Stream says that the answer is a stream of events if the client accepts one. Serve writes it.
+	// Stream: the answer is a stream of events if the client accepts one. Serve writes it.
 	Stream bool
-	// Serve does what the request says. It returns the body of the answer.
+	// Serve performs the request, and returns the body of the answer.
 	Serve func(c *call) (any, error)
 }
 

@@ -152,13 +152,13 @@ func heartbeat(c *call) (any, error) {
 	return answer, nil
 }
 
-// describeBody is what people see of a worker.
+// describeBody is the state and the description of a worker, for people.
 type describeBody struct {
 	State string     `json:"state"`
 	About *aboutBody `json:"about,omitempty"`
 }
 
-// aboutBody is the description that a worker gives of itself, with the same fields as that of a worker in Go.
+// aboutBody is the description of a worker. It has the fields of the description of a worker in Go.
 type aboutBody struct {
 	Name        string         `json:"name,omitempty"`
 	Host        string         `json:"host,omitempty"`

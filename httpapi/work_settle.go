@@ -181,7 +181,7 @@ func (b *outcomeBody) details(o *queue.Outcome) {
 	}
 }
 
-// verdictLine says what Redis has made of an outcome.
+// verdictLine returns the answer for an outcome: the new status of its task, or why it was refused.
 func verdictLine(id string, v queue.Verdict) settledLine {
 	line := settledLine{ID: id, Status: v.Status}
 	switch v.Word {
