@@ -6,28 +6,30 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// budget bounds what one Read does: how many nodes it reads, of the run and of its parts in sum, and how long it computes.
+// budget bounds the work of one Read: the number of nodes of the run and its parts, and the time of
+// computation.
 type budget struct {
-	nodes int           // of the runs and parts that it has read
-	spent time.Duration // without the time in which it waited for records
-	since time.Time     // when it began to compute after that
+	nodes int           // of the runs and parts that were read
+	spent time.Duration // time of computation, without the waits for records
+	since time.Time     // start of the present computation
 
-	most    int
-	longest time.Duration
+	maxNodes int
+	longest  time.Duration
 }
 
-func newBudget() *budget { return &budget{most: 100_000, longest: 10 * time.Second} }
+func newBudget() *budget { return &budget{maxNodes: 100_000, longest: 10 * time.Second} }
 
 // begin counts time from now on, until stop is called.
 func (b *budget) begin() { b.since = time.Now() }
 
 func (b *budget) stop() { b.spent += time.Since(b.since) }
 
-// check returns an error if the budget is used up. more is how many nodes the replay of a run has, which is not over yet.
+// check returns an error if the budget is used up. more is the number of nodes in the replay under
+// way.
 func (b *budget) check(run string, more int) error {
 	switch {
-	case b.nodes+more > b.most:
-		return refusal.Invalid("run", "%s has more than %d nodes with those of its parts, the limit of what is read: list its tasks by `curfew ls --agent`", run, b.most)
+	case b.nodes+more > b.maxNodes:
+		return refusal.Invalid("run", "%s has more than %d nodes with those of its parts, the limit of what is read: list its tasks by `curfew ls --agent`", run, b.maxNodes)
 	case b.spent+time.Since(b.since) > b.longest:
 		return refusal.Invalid("run", "%s cannot be read: computing what its nodes did takes more than %v: list its tasks by `curfew ls --agent`", run, b.longest)
 	}

@@ -49,8 +49,8 @@ func TestReadHasABudget(t *testing.T) {
 		{false, 9, 0, "takes more than 0s"},
 	} {
 		v := &viewer{q, newDefinitions(q), test.deep, newBudget()}
-		v.budget.most, v.budget.longest = test.nodes, test.longest
-		_, err := v.read(t.Context(), run.ID)
+		v.budget.maxNodes, v.budget.longest = test.nodes, test.longest
+		_, err := v.readRun(t.Context(), run.ID)
 		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%+v: %v", test, err)
 		}
@@ -69,7 +69,7 @@ func TestDefinitionsInMemoryAreBounded(t *testing.T) {
 			t.Fatalf("after %d others, one that is used is not in memory", i)
 		}
 	}
-	if n := len(d.known); n != mostBytes/len(text) || d.bytes != n*len(text) || d.use("d", "39") == nil || d.use("d", "1") != nil {
+	if n := len(d.cache); n != maxCachedBytes/len(text) || d.bytes != n*len(text) || d.use("d", "39") == nil || d.use("d", "1") != nil {
 		t.Errorf("%d definitions with %d bytes are in memory", n, d.bytes)
 	}
 }

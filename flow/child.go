@@ -19,46 +19,47 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// create schedules the task of a child. If the child has ended already, which only a signal can, it returns what follows.
+// create schedules the task of a child. If the child has ended already, as only a signal can, create
+// returns the next steps.
 func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	if c.Signal != "" {
 		return r.signal(c)
 	}
 	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Node: r.node(c)}
 	if !c.Begins.IsZero() {
-		further(&t, c, r.Now())
+		setRetryTimes(&t, c, r.Now())
 	}
 	payload := any(payloadOf(c))
 	switch a := c.Action; {
 	case c.Template != "":
-		t.Kind, t.Queue, payload = partOf(r.of, c.Template), r.Info().Queue, input{c.Inputs, r.version, r.took}
+		t.Kind, t.Queue, payload = partOf(r.flow, c.Template), r.Info().Queue, input{c.Inputs, r.version, r.took}
 	case a.Type == plan.WorkflowCall:
 		t.Kind, t.Queue, t.Priority, payload = kindOf(a.Flow), a.Queue, a.Priority, input{Parameters: c.Inputs, Version: a.Version}
-		if t, err = r.pinned(t, a); err != nil {
+		if t, err = r.withVersion(t, a); err != nil {
 			return steps, err
 		}
 	case a.Type == plan.Wait, a.Type == plan.Echo:
-		t.Kind, t.Promise, t.Timeout = kindWait, true, spanOf(oneClock(c))
+		t.Kind, t.Promise, t.Timeout = kindWait, true, spanOf(totalTime(c))
 	case a.Type == plan.Sleep:
-		limit := oneClock(c)
+		limit := totalTime(c)
 		t.Kind, t.Timer, t.Timeout = kindSleep, true, spanOf(limit)
-		t.Delay, _ = durationOf(c.Options["duration"]) // checked
-		if limit.Time > 0 && t.Delay > limit.Time {    // it never fires, which a timer cannot do
+		t.Delay, _ = durationOf(c.Options["duration"]) // without error, because checker has read it
+		if limit.Time > 0 && t.Delay > limit.Time {    // the timer would never fire, so a promise takes its place
 			t.Timer, t.Promise, t.Delay = false, true, 0
 		}
 	case a.Type == plan.HTTPRequest:
-		leaf(&t, c, kindHTTP)
+		setLeaf(&t, c, kindHTTP)
 	default:
-		leaf(&t, c, a.Type)
+		setLeaf(&t, c, a.Type)
 	}
 	if t.Promise {
-		t.Priority = 0 // no worker takes it
+		t.Priority = 0 // no worker claims it
 	}
 	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
 	return steps, nil
 }
 
-// payloadOf returns the payload of the task of a leaf: its inputs, or for a request its options.
+// payloadOf returns the payload of a leaf's task: its inputs, or the options of a request.
 func payloadOf(c *machine.Child) map[string]any {
 	if c.Action != nil && c.Action.Type == plan.HTTPRequest {
 		return c.Options
@@ -66,56 +67,58 @@ func payloadOf(c *machine.Child) map[string]any {
 	return c.Inputs
 }
 
-// node says in events and records which node a child is.
+// node returns the identity of a child's node, for events and records.
 func (r *run) node(c *machine.Child) queue.Node {
-	return queue.Node{Definition: r.of, Version: r.version, Name: c.Node}
+	return queue.Node{Definition: r.flow, Version: r.version, Name: c.Node}
 }
 
-// further sets the times of a further attempt that is created now. A worker can be late: then the pause is over, and less time is left.
-func further(t *queue.Task, c *machine.Child, now time.Time) {
-	begins := now
+// setRetryTimes sets the times of a further attempt that is created now. If the worker was late, the
+// pause is over, and less time is left.
+func setRetryTimes(t *queue.Task, c *machine.Child, now time.Time) {
+	start := now
 	if c.Begins.After(now) {
-		begins, t.StartAt = c.Begins, c.Begins
+		start, t.StartAt = c.Begins, c.Begins
 	}
 	if t.Timeout > 0 {
-		t.Timeout += begins.Sub(now)
+		t.Timeout += start.Sub(now)
 	}
-	left := c.Deadline.Sub(now)
+	remaining := c.Deadline.Sub(now)
 	switch {
-	case c.Deadline.IsZero() || t.Timeout > 0 && t.Timeout < left:
-	case left > near:
+	case c.Deadline.IsZero() || t.Timeout > 0 && t.Timeout < remaining:
+	case remaining > near:
 		t.Timeout, t.Deadline = 0, c.Deadline
-	case left > 0:
-		t.Timeout = left
-	default: // nothing runs it, and it times out at once
+	case remaining > 0:
+		t.Timeout = remaining
+	default: // a promise that times out at once
 		t.Timeout, t.Promise = time.Millisecond, true
 	}
 }
 
-// near is when a deadline is so near that it can pass before the task is created, which would be refused. Then the task gets the time that
-// is left.
+// near is the time before a deadline within which a task gets a timeout in place of the deadline. A
+// deadline that passes before the task is created would be refused.
 const near = time.Second
 
-// learn reads how long tasks of the kinds with adaptive times took. A run does that once, so that its parts and its later rounds have the
-// same limits.
-func (d *definitions) learn(ctx context.Context, p *plan.Definition) (map[string]int64, error) {
+// readTimes reads the times that tasks of the kinds with adaptive limits took. A run does that once,
+// so that its parts and later rounds have the same limits.
+func (d *definitions) readTimes(ctx context.Context, p *plan.Definition) (map[string]int64, error) {
 	suggested, err := inspect.Suggest(ctx, d.q, p.AdaptiveKinds()...)
 	if err != nil {
 		return nil, err
 	}
 	took := map[string]int64{}
 	for _, s := range suggested {
-		if s.Count >= enough {
-			took[s.Kind] = s.P995.Milliseconds() // 0 if it is above all bounds
+		if s.Count >= minSamples {
+			took[s.Kind] = s.P995.Milliseconds() // 0 if the time is above all bounds
 		}
 	}
 	return took, nil
 }
 
-// enough is how many tasks of a kind must have ended before an adaptive time uses their figures.
-const enough = 100
+// minSamples is the number of ended tasks of a kind from which an adaptive limit uses their times.
+const minSamples = 100
 
-// checker returns a function that refuses children whose tasks cannot be created: the node ends with the error.
+// checker returns a function that refuses children whose tasks cannot be created. Their nodes end
+// with its error.
 func checker(q *queue.Queue, run string) func(*machine.Child) error {
 	return func(c *machine.Child) error {
 		if _, err := queue.PartitionOf(run + "." + c.Name); err != nil {
@@ -134,9 +137,10 @@ func checker(q *queue.Queue, run string) func(*machine.Child) error {
 	}
 }
 
-// pinned sets the timeout and the policy of a call of a version to those of that version, since the defaults of the kind are those of the
-// newest one. If the version cannot be read, the run that is called fails and names the cause.
-func (r *run) pinned(t queue.Task, a *plan.Action) (queue.Task, error) {
+// withVersion sets the timeout and the policy of a call of a version. Without it the task would get
+// the defaults of its kind, which belong to the newest version. If the version cannot be read,
+// withVersion returns the task unchanged, because the called run then fails and names the cause.
+func (r *run) withVersion(t queue.Task, a *plan.Action) (queue.Task, error) {
 	if a.Version == "" {
 		return t, nil
 	}
@@ -148,13 +152,14 @@ func (r *run) pinned(t queue.Task, a *plan.Action) (queue.Task, error) {
 	case err != nil:
 		return t, err
 	}
-	return timed(t, d), nil
+	return withTimes(t, d), nil
 }
 
-// oneClock returns the time of what has no attempts, since no worker runs it: the shorter one of its limits.
-func oneClock(c *machine.Child) plan.Span { return c.Times.Total.Shorter(c.Times.Attempt) }
+// totalTime returns the limit of a child that no worker runs: the shorter of its limits, because it
+// has no attempts.
+func totalTime(c *machine.Child) plan.Span { return c.Times.Total.Shorter(c.Times.Attempt) }
 
-// spanOf returns a limit as a task has it: 0 leaves it to the kind.
+// spanOf converts a limit to a field of a task. 0 means the default of the kind.
 func spanOf(s plan.Span) time.Duration {
 	if s.Set && s.Time == 0 {
 		return queue.None
@@ -162,12 +167,13 @@ func spanOf(s plan.Span) time.Duration {
 	return s.Time
 }
 
-// leaf sets what a task of a worker has beside its payload. What the definition does not say is left to the defaults of the kind.
-func leaf(t *queue.Task, c *machine.Child, kind string) {
+// setLeaf sets the fields of a worker's task except the payload. Fields that the definition does not
+// set keep the defaults of the kind.
+func setLeaf(t *queue.Task, c *machine.Child, kind string) {
 	t.Kind, t.Queue, t.Priority = kind, c.Action.Queue, c.Action.Priority
 	t.AttemptTimeout, t.QueueTimeout = spanOf(c.Times.Attempt), spanOf(c.Times.Line)
 	if c.Times.Said && !c.Times.Retries && c.Retry.Expression == "" {
-		t.OnTimeout = queue.OnTimeoutFail // also if the kind has retries
+		t.OnTimeout = queue.OnTimeoutFail // even if the kind has retries
 	}
 	if !c.Retry.Set {
 		return
@@ -180,15 +186,15 @@ func leaf(t *queue.Task, c *machine.Child, kind string) {
 	switch {
 	case c.Retry.Expression != "":
 		t.Retry = expr.RenameTask(c.Node, kind, c.Retry.Expression)
-	case c.Times.Retries || !c.Times.Said: // a retry without more is for errors and timeouts
+	case c.Times.Retries || !c.Times.Said: // a retry without a condition is for errors and timeouts
 		t.OnTimeout = queue.OnTimeoutRetry
 	}
 }
 
-// signal schedules the wait for a signal. A signal that was sent before is no news, so that no wait would return it: the run
-// looks for it, once, and a replay sees what it saw.
+// signal schedules the wait for a signal. No wait would return a signal that was sent before. So the
+// run looks for it once, in a step, and a replay gets the same result.
 func (r *run) signal(c *machine.Child) (steps machine.Steps, err error) {
-	f := agentwait.TimedSignal[[]byte](r.Agent, c.Signal, c.Nth, queue.Task{Timeout: spanOf(oneClock(c)), Node: r.node(c)})
+	f := agentwait.TimedSignal[[]byte](r.Agent, c.Signal, c.Nth, queue.Task{Timeout: spanOf(totalTime(c)), Node: r.node(c)})
 	if err := r.Start(); err != nil {
 		return steps, err
 	}
@@ -210,7 +216,7 @@ func (r *run) signal(c *machine.Child) (steps machine.Steps, err error) {
 // durationOf reads the duration of a sleep.
 func durationOf(v any) (time.Duration, error) { return plan.SleepTime(v) }
 
-// endOf returns how a child has ended.
+// endOf converts the record of an ended child to an end for the machine.
 func endOf(r *queue.Record) machine.End {
 	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: strings.ToValidUTF8(r.Error, "\uFFFD"), At: r.CompletedAt, Began: r.CreatedAt, Until: r.Deadline}
 	var failed *queue.TaskFailedError
@@ -227,7 +233,7 @@ func endOf(r *queue.Record) machine.End {
 		return e
 	}
 	if value.Decode(r.Result, &e.Result, false) != nil {
-		e.Result = strings.ToValidUTF8(string(r.Result), "\uFFFD") // a task can yield any text
+		e.Result = strings.ToValidUTF8(string(r.Result), "\uFFFD") // a handler can return any bytes
 	}
 	object, isObject := e.Result.(map[string]any)
 	e.Outputs = object
@@ -238,7 +244,7 @@ func endOf(r *queue.Record) machine.End {
 		}
 	}
 	if isObject {
-		e.Result = nil // it is the same
+		e.Result = nil // Outputs holds it already
 	}
 	return e
 }

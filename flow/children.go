@@ -8,51 +8,52 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// children reads the children of a run by their names. What a run creates next depends on how its children have ended, so the
-// names become known step by step. To read them in few calls, it also reads the names that would follow: after round__7 comes
-// round__8. It reads as many ahead as there were so far, so 10,000 rounds take some tens of calls.
+// children reads the children of a run by their names. The next children of a run depend on the ends
+// of the previous ones, so the names become known step by step. To need few calls, it also reads the
+// names that would follow: after round__7 comes round__8. It reads as many ahead as there were so
+// far, so that 10,000 rounds take some tens of calls.
 type children struct {
 	q       *queue.Queue
 	run     string
-	records map[string]*queue.Record // by name; nil: there is no such child
-	begun   map[string]int           // how many were read of those whose names differ in their last number only
+	records map[string]*queue.Record // by name; nil for a child that does not exist
+	counts  map[string]int           // number of records that were read, by the name without its last number
 }
 
-// together is how many children one call reads.
-const together = 250
+// childrenInCall is the greatest number of children that one call reads.
+const childrenInCall = 250
 
-func (c *children) learn(ctx context.Context, names []string) error {
+func (c *children) load(ctx context.Context, names []string) error {
 	var need []string
-	known := func(name string) bool { _, read := c.records[name]; return read }
+	isRead := func(name string) bool { _, ok := c.records[name]; return ok }
 	for _, name := range names {
-		if !known(name) {
+		if !isRead(name) {
 			need = append(need, name)
 		}
 	}
 	if len(need) == 0 {
 		return nil
 	}
-	asked := map[string]bool{}
+	requested := map[string]bool{}
 	for _, name := range need {
-		asked[name] = true
+		requested[name] = true
 	}
 	for _, name := range need {
 		stem, n, numbered := lastNumber(name)
 		if !numbered {
 			continue
 		}
-		ahead := c.begun[stem]
-		c.begun[stem]++
-		for i := 1; i <= ahead && len(need) < together; i++ {
-			if next := stem + strconv.Itoa(n+i); !asked[next] && !known(next) {
-				asked[next] = true
+		ahead := c.counts[stem]
+		c.counts[stem]++
+		for i := 1; i <= ahead && len(need) < childrenInCall; i++ {
+			if next := stem + strconv.Itoa(n+i); !requested[next] && !isRead(next) {
+				requested[next] = true
 				need = append(need, next)
-				c.begun[stem]++
+				c.counts[stem]++
 			}
 		}
 	}
-	found, err := c.q.Attempts().Children(ctx, c.run, need)
-	for name, record := range found {
+	records, err := c.q.Attempts().Children(ctx, c.run, need)
+	for name, record := range records {
 		c.records[name] = record
 	}
 	return err
@@ -65,7 +66,7 @@ func lastNumber(name string) (stem string, n int, ok bool) {
 	return stem, n, err == nil
 }
 
-// stored returns how many children were found.
+// stored returns the number of children that were found.
 func (c *children) stored() (n int) {
 	for _, record := range c.records {
 		if record != nil {

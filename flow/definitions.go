@@ -23,12 +23,14 @@ type Stored struct {
 	New         bool // it was not stored before
 }
 
-// Put stores a definition, in JSON or YAML, and returns its version. A version that is stored never changes: runs that are
-// under way follow it to their end. If the definition gives a version that is stored with another text, Put returns
-// [refusal.ErrConflict]. Without a version, Put counts: 1, 2, 3, unless the newest version has the same text.
+// Put stores a definition, in JSON or YAML, and returns its version. A stored version never changes,
+// because runs under way follow it to their end. If the definition has a version that is stored with
+// another text, Put returns [refusal.ErrConflict]. Without a version, Put counts: 1, 2, 3, unless
+// the newest version has the same text.
 //
-// The time, on_timeout and the hooks of a new version are defaults of the kind of the runs, from now on. Other defaults of the
-// kind stay, and a text that is stored already changes nothing. A run that a hook began has no hooks.
+// The time, on_timeout and the hooks of a new version become defaults of the kind of the runs. Other
+// defaults of the kind stay, and a text that is already stored changes nothing. A run that a hook
+// began has no hooks.
 func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	d, err := plan.ReadNew(text)
 	if err != nil {
@@ -55,8 +57,8 @@ func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	return stored, nil
 }
 
-// put stores a definition in partition 0, and in another partition the defaults of the kind of its runs. number is that of the version, or
-// "0" if it is not the newest.
+// put stores a definition in partition 0. In another partition it stores the defaults for the kind
+// of the runs. number is the number of the version, or "0" if it is not the newest.
 func put(ctx context.Context, q *queue.Queue, partition int, d *plan.Definition, version string, text []byte, number string) (Stored, string, error) {
 	reply, err := q.Engine().Call(ctx, partition, "put_flow", append([]any{d.ID, version, text, number}, kindDefaults(d)...)...)
 	words, err := engine.List(reply, err, 2)
@@ -67,32 +69,33 @@ func put(ctx context.Context, q *queue.Queue, partition int, d *plan.Definition,
 	case "OK":
 		return Stored{d.ID, version, engine.Text(words[2]) == "1"}, engine.Text(words[3]), nil
 	case "CONFLICT":
-		return Stored{}, "", said(refusal.ErrConflict, "version %s is stored with another text, and runs may follow it: give the definition another version", version)
+		return Stored{}, "", describedError(refusal.ErrConflict, "version %s is stored with another text, and runs may follow it: give the definition another version", version)
 	default:
 		return Stored{}, "", refusal.Invalid(version, "%s", engine.Text(words[2]))
 	}
 }
 
 // kindDefaults returns the defaults that a definition sets for the kind of its runs: name, value, ….
-func kindDefaults(d *plan.Definition) (all []any) {
+func kindDefaults(d *plan.Definition) (defaults []any) {
 	if d.Timeout.Time > 0 {
-		all = append(all, "timeout_ms", d.Timeout.Time.Milliseconds())
+		defaults = append(defaults, "timeout_ms", d.Timeout.Time.Milliseconds())
 	}
 	if d.Fails {
-		all = append(all, "on_deadline", string(queue.DeadlineFail))
+		defaults = append(defaults, "on_deadline", string(queue.DeadlineFail))
 	}
 	for _, hook := range []struct {
 		field string
 		plan.Hook
 	}{{"hook_success", d.Hooks.Success}, {"hook_failure", d.Hooks.Failure}, {"hook_timeout", d.Hooks.Timeout}, {"hook_cancel", d.Hooks.Cancel}} {
 		if hook.Kind != "" {
-			all = append(all, hook.field, strings.TrimSpace(hook.Kind+" "+hook.Queue))
+			defaults = append(defaults, hook.field, strings.TrimSpace(hook.Kind+" "+hook.Queue))
 		}
 	}
-	return all
+	return defaults
 }
 
-// Check reads a definition, in JSON or YAML, and stores nothing. Its error is nil, or [Faults]: all that is wrong.
+// Check reads a definition, in JSON or YAML, and stores nothing. Its error is nil, or [Faults] with
+// everything that is wrong.
 func Check(text []byte) error {
 	_, err := plan.ReadNew(text)
 	return err
@@ -115,18 +118,18 @@ func List(ctx context.Context, q *queue.Queue) ([]Definition, error) {
 	if err != nil {
 		return nil, refusal.Failed("list flows", "", err)
 	}
-	var all []Definition
+	var list []Definition
 	for i := 1; i+1 < len(words); i += 2 {
 		if versions := strings.Fields(engine.Text(words[i+1])); len(versions) > 0 {
-			all = append(all, Definition{engine.Text(words[i]), versions[len(versions)-1], versions})
+			list = append(list, Definition{engine.Text(words[i]), versions[len(versions)-1], versions})
 		}
 	}
-	slices.SortFunc(all, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
-	return all, nil
+	slices.SortFunc(list, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
 }
 
 // versionsOf returns the versions of a definition, the oldest first.
-func versionsOf(ctx context.Context, q *queue.Queue, id string) (all []string, err error) {
+func versionsOf(ctx context.Context, q *queue.Queue, id string) (versions []string, err error) {
 	if !plan.GoodName(id) {
 		return nil, nil // no definition can have this name
 	}
@@ -136,18 +139,18 @@ func versionsOf(ctx context.Context, q *queue.Queue, id string) (all []string, e
 		return nil, err
 	}
 	for _, word := range words[2:] {
-		all = append(all, engine.Text(word))
+		versions = append(versions, engine.Text(word))
 	}
-	return all, nil
+	return versions, nil
 }
 
 func hooksOf(h *plan.Hooks) queue.Hooks {
-	of := func(hook plan.Hook) queue.Hook { return queue.Hook(hook) }
-	return queue.Hooks{OnSuccess: of(h.Success), OnFailure: of(h.Failure), OnTimeout: of(h.Timeout), OnCancel: of(h.Cancel)}
+	convert := func(hook plan.Hook) queue.Hook { return queue.Hook(hook) }
+	return queue.Hooks{OnSuccess: convert(h.Success), OnFailure: convert(h.Failure), OnTimeout: convert(h.Timeout), OnCancel: convert(h.Cancel)}
 }
 
-// Get returns the text of a definition, and its version: the newest one for "".
-func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, found string, err error) {
+// Get returns the text of a definition, and its version. "" means the newest version.
+func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, storedVersion string, err error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, "", refusal.Failed("get a flow", id, err)
 	}
@@ -165,7 +168,7 @@ func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, 
 	return []byte(engine.Text(words[2])), engine.Text(words[1]), nil
 }
 
-// unknownError reports a definition that is not stored. It is refusal.ErrNotFound.
+// unknownError reports a definition that is not stored. It matches refusal.ErrNotFound.
 type unknownError struct{ id, version string }
 
 func (e *unknownError) Error() string {
@@ -177,59 +180,61 @@ func (e *unknownError) Error() string {
 
 func (e *unknownError) Is(target error) bool { return target == refusal.ErrNotFound }
 
-// unreadableError reports a definition that this program cannot read. Put stores none that it cannot read, so a newer program has
-// stored it. For a worker it is a [worker.Release]: the run waits for a worker that can, as long as it has time.
+// unreadableError reports a definition that this program cannot read. Put stores only definitions
+// that it can read, so a newer program has stored it. For a worker the error is a [worker.Release]:
+// the run waits, as long as it has time, for a worker that can read it.
 type unreadableError struct {
 	id, version string
 	err         error
 }
 
-// again is how long such a run waits before a worker tries again.
-const again = 5 * time.Second
+// unreadablePause is the time that such a run waits before a worker tries again.
+const unreadablePause = 5 * time.Second
 
 func (e *unreadableError) Error() string {
 	return fmt.Sprintf("version %s of the flow %s cannot be read by this version of the program: %v", e.version, e.id, e.err)
 }
 
-func (e *unreadableError) Unwrap() []error { return []error{e.err, worker.Release(again)} }
+func (e *unreadableError) Unwrap() []error { return []error{e.err, worker.Release(unreadablePause)} }
 
-// definitions reads definitions for runs. A version never changes, so those that are used stay in memory.
+// definitions reads definitions for runs, and caches them, because a version never changes.
 type definitions struct {
 	q *queue.Queue
 
 	mu    sync.Mutex
-	known map[[2]string]*known // by id and version
-	bytes int                  // of the texts of those
+	cache map[[2]string]*cached // by id and version
+	bytes int                   // of the texts in the cache
 	uses  int
 }
 
-// known is a definition in memory.
-type known struct {
+// cached is a definition in the cache.
+type cached struct {
 	plan  *plan.Definition
 	bytes int
 	used  int // the number of its newest use
 }
 
 func newDefinitions(q *queue.Queue) *definitions {
-	return &definitions{q: q, known: map[[2]string]*known{}}
+	return &definitions{q: q, cache: map[[2]string]*cached{}}
 }
 
-// mostBytes bounds the texts of the definitions that a worker keeps. What it reads of one takes some times as much.
-const mostBytes = 16 << 20
+// maxCachedBytes bounds the texts in a worker's cache. The parsed definitions take several times as
+// much.
+const maxCachedBytes = 16 << 20
 
-// version returns the version that a run follows: the one that it was given, or the newest.
+// version returns the version that a run follows: the requested version, or the newest.
 func (d *definitions) version(ctx context.Context, id, version string) (string, error) {
-	text, found, err := Get(ctx, d.q, id, version)
+	text, storedVersion, err := Get(ctx, d.q, id, version)
 	if errors.Is(err, refusal.ErrNotFound) {
 		return "", worker.Discard(err)
 	}
 	if err != nil {
 		return "", err
 	}
-	if d.use(id, found) == nil {
-		_, _ = d.keep(id, found, text) // begin reads it next
+	if d.use(id, storedVersion) == nil {
+		_, _ = d.keep(id, storedVersion, text) // begin reads it next, and reports an error
 	}
-	return found, nil
+	return storedVersion, nil
 }
 
 // read returns a definition.
@@ -245,27 +250,27 @@ func (d *definitions) read(ctx context.Context, id, version string) (*plan.Defin
 }
 
 func (d *definitions) keep(id, version string, text []byte) (*plan.Definition, error) {
-	read, err := plan.Read(text)
+	definition, err := plan.Read(text)
 	if err != nil {
 		return nil, &unreadableError{id, version, err}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at := [2]string{id, version}
-	if d.known[at] == nil {
+	if d.cache[at] == nil {
 		d.bytes += len(text)
 		d.uses++
-		d.known[at] = &known{read, len(text), d.uses}
+		d.cache[at] = &cached{definition, len(text), d.uses}
 		d.forget()
 	}
-	return read, nil
+	return definition, nil
 }
 
 // use returns a definition that is in memory, or nil.
 func (d *definitions) use(id, version string) *plan.Definition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k := d.known[[2]string{id, version}]
+	k := d.cache[[2]string{id, version}]
 	if k == nil {
 		return nil
 	}
@@ -274,16 +279,17 @@ func (d *definitions) use(id, version string) *plan.Definition {
 	return k.plan
 }
 
-// forget drops the definitions that were not used for the longest time, until the rest is within the bound. One is always kept.
+// forget drops the least recently used definitions until the rest is within the bound. It always
+// keeps one.
 func (d *definitions) forget() {
-	for d.bytes > mostBytes && len(d.known) > 1 {
+	for d.bytes > maxCachedBytes && len(d.cache) > 1 {
 		var oldest [2]string
-		for at, k := range d.known {
-			if o := d.known[oldest]; o == nil || k.used < o.used {
+		for at, k := range d.cache {
+			if o := d.cache[oldest]; o == nil || k.used < o.used {
 				oldest = at
 			}
 		}
-		d.bytes -= d.known[oldest].bytes
-		delete(d.known, oldest)
+		d.bytes -= d.cache[oldest].bytes
+		delete(d.cache, oldest)
 	}
 }

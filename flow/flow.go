@@ -1,8 +1,9 @@
-// Package flow runs workflows that are written as definitions. A definition has templates with DAGs and loops, or a graph of
-// nodes and transitions; it says how long each part can take, and what happens then.
+// Package flow runs workflows that are written as definitions. A definition consists of templates
+// with DAGs and loops, or of a graph of nodes and transitions. It sets the time limit of each part,
+// and the effect of a timeout.
 //
-// A run is an agent of the kind flow.<id>: enqueue a task of that kind with any client. Its nodes are tasks of ordinary kinds,
-// which workers in any language run.
+// A run is an agent of the kind flow.<id>: enqueue a task of that kind with any client. Its nodes
+// are tasks of ordinary kinds, which workers in any language run.
 package flow
 
 import (
@@ -14,18 +15,19 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Config says how a worker runs flows.
+// Config configures how a worker runs flows.
 type Config struct {
-	// Allow lists addresses of private networks that http_request may connect to. It may connect to all public ones. Without
-	// Allow, people who write definitions do not reach the servers next to the worker.
+	// Allow lists addresses of private networks that http_request may connect to. It may always
+	// connect to public addresses. By default private addresses are refused, so that authors of
+	// definitions cannot reach the servers next to the worker.
 	Allow []netip.Prefix
 }
 
-// Register lets a worker run all flows of its namespace, and the requests of their nodes. It panics after Run, as
-// worker.Handle does.
+// Register makes a worker run all flows of its namespace, and the requests of their nodes. It panics
+// after Run, as worker.Handle does.
 func Register(w *worker.Worker) { RegisterWith(w, Config{}) }
 
-// RegisterWith is like Register, with a configuration.
+// RegisterWith is Register with a configuration.
 func RegisterWith(w *worker.Worker, c Config) {
 	d := newDefinitions(w.Queue())
 	agentwait.Handle(w, "flow.*", d.follow)

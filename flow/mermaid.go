@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
-// Mermaid returns the graph of a definition in the language of Mermaid, each template in a frame of its own. Its error is nil,
-// or [Faults].
+// Mermaid returns the graph of a definition in the language of Mermaid, each template in its own
+// frame. Its error is nil, or [Faults].
 func Mermaid(text []byte) (string, error) {
 	d, err := plan.Read(text)
 	if err != nil {
@@ -17,9 +17,9 @@ func Mermaid(text []byte) (string, error) {
 	}
 	var m chart
 	o := &outline{d, map[string]span{}, map[string]bool{}}
-	all := o.reached()
-	for _, x := range all {
-		m.frame(x.Name, len(all) > 1, func(ids map[string]string) {
+	templates := o.reached()
+	for _, x := range templates {
+		m.frame(x.Name, len(templates) > 1, func(ids map[string]string) {
 			for _, c := range x.Calls() {
 				label := []string{c.Name}
 				if c.Template != "" {
@@ -35,9 +35,9 @@ func Mermaid(text []byte) (string, error) {
 	return m.String(), nil
 }
 
-// Mermaid returns the graph of the run in the language of Mermaid: each node with its phase and the time that it has left, and
-// the parts that were read in frames of their own. A node that ran several times is one node of the graph, which says how many
-// of its calls are in each phase.
+// Mermaid returns the graph of the run in the language of Mermaid: each node with its phase and its
+// remaining time, and the parts that were read in their own frames. A node that ran several times is
+// one node of the graph, with the number of its calls in each phase.
 func (r *Run) Mermaid() string {
 	if r == nil {
 		return ""
@@ -51,11 +51,11 @@ func (r *Run) Mermaid() string {
 type chart struct {
 	lines []string
 	nodes int
-	deep  int
+	depth int
 }
 
 func (m *chart) add(format string, args ...any) {
-	m.lines = append(m.lines, strings.Repeat("  ", m.deep+1)+fmt.Sprintf(format, args...))
+	m.lines = append(m.lines, strings.Repeat("  ", m.depth+1)+fmt.Sprintf(format, args...))
 }
 
 // String returns the graph with the colors of the phases.
@@ -71,7 +71,7 @@ func (m *chart) String() string {
 	return text
 }
 
-// frame puts nodes into a frame, if there are others.
+// frame draws nodes, in a frame if framed.
 func (m *chart) frame(name string, framed bool, inside func(ids map[string]string)) {
 	ids := map[string]string{}
 	if !framed {
@@ -80,9 +80,9 @@ func (m *chart) frame(name string, framed bool, inside func(ids map[string]strin
 	}
 	m.nodes++
 	m.add(`subgraph f%d["%s"]`, m.nodes, quote(name))
-	m.deep++
+	m.depth++
 	inside(ids)
-	m.deep--
+	m.depth--
 	m.add("end")
 }
 
@@ -103,8 +103,8 @@ func (m *chart) node(label []string, class string) string {
 // edges draws the dependencies or the transitions of a template.
 func (m *chart) edges(x *plan.Template, ids map[string]string) {
 	for _, c := range x.Calls() {
-		for _, before := range c.After {
-			m.add("%s --> %s", ids[before], ids[c.Name])
+		for _, dependency := range c.After {
+			m.add("%s --> %s", ids[dependency], ids[c.Name])
 		}
 	}
 	if x.Graph == nil {
@@ -153,8 +153,8 @@ func (m *chart) run(r *Run) {
 	}
 }
 
-// labelOf returns what a graph says about the calls of a node, and the phase that gives it its color: that of the first call that
-// is under way, otherwise the first that did not succeed.
+// labelOf returns the lines of a node's label, and the phase that determines its color: the phase of
+// the first call under way, otherwise of the first call that did not succeed.
 func labelOf(r *Run, calls []*Node) (lines []string, phase Phase) {
 	var phases []Phase
 	count := map[Phase]int{}
@@ -195,7 +195,7 @@ func labelOf(r *Run, calls []*Node) (lines []string, phase Phase) {
 	return lines, phase
 }
 
-// quote returns a text as a label can hold it.
+// quote escapes a text for a label.
 func quote(text string) string {
 	return strings.NewReplacer(`"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ", "`", "#96;").Replace(text)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// siblings says what a fan-in means for a token that has not come to it yet, or waits there.
+// siblings describes the fan-in of a token that has not arrived there, or waits there.
 type siblings struct {
-	to      string // the node behind it
-	proceed bool   // when it is out of time, the tokens that have come continue
-	needed  bool   // the run fails if this token is lost
+	to      string // the node after the fan-in
+	proceed bool   // after the timeout the tokens that have arrived continue
+	needed  bool   // without this token the run fails
 }
 
-// created returns how many children a run has ever created.
+// created returns the number of children that a run has ever created.
 func created(run *queue.Record) int {
 	n, _ := strconv.Atoi(run.Fields["children"])
 	return n
@@ -40,7 +40,7 @@ func (r *replay) nodes(run *Run) []*Node {
 		byNode[s.node], byKey[s.key] = append(byNode[s.node], n), n
 	}
 	r.meet(run, byKey)
-	var all []*Node
+	var list []*Node
 	for _, c := range r.template.Calls() {
 		nodes := byNode[c.Name]
 		if len(nodes) == 0 && r.template.Loop != nil && run.Record.Status == queue.Completed {
@@ -49,22 +49,22 @@ func (r *replay) nodes(run *Run) []*Node {
 		if len(nodes) == 0 {
 			nodes = []*Node{r.notBegun(run, c, byNode)}
 		}
-		all = append(all, nodes...)
+		list = append(list, nodes...)
 	}
-	return all
+	return list
 }
 
-// addUnexplained adds calls for the children that exist and that the replay has not reached, because records before them are
-// no longer stored.
+// addUnexplained adds calls for children that exist but that the replay has not reached, because
+// earlier records are no longer stored.
 func (r *replay) addUnexplained() {
-	var left []string
+	var missed []string
 	for name, record := range r.children.records {
 		if record != nil && !r.made[name] {
-			left = append(left, name)
+			missed = append(missed, name)
 		}
 	}
-	slices.Sort(left)
-	for _, name := range left {
+	slices.Sort(missed)
+	for _, name := range missed {
 		key := strings.ReplaceAll(name, "__", "/")
 		if i := strings.LastIndex(key, "/r"); i >= 0 && strings.Trim(key[i+2:], "0123456789") == "" {
 			key = key[:i] // a second attempt
@@ -74,7 +74,8 @@ func (r *replay) addUnexplained() {
 	}
 }
 
-// actionOf returns what a call does, and the template that it follows with nodes of its own.
+// actionOf returns the action of a call, or the template with nodes of its own that the call
+// follows.
 func (r *replay) actionOf(c *plan.Call) (action *plan.Action, template string) {
 	if x := r.plan.Templates[c.Template]; x != nil {
 		if x.Action != nil {
@@ -85,7 +86,7 @@ func (r *replay) actionOf(c *plan.Call) (action *plan.Action, template string) {
 	return c.Action, ""
 }
 
-// kindOfCall returns the kind of the tasks of a call, "" if the run itself does what it does.
+// kindOfCall returns the kind of a call's tasks, "" if the run itself performs the action.
 func (r *replay) kindOfCall(flow string, c *plan.Call) (kind, template string) {
 	switch a, template := r.actionOf(c); {
 	case template != "":
@@ -105,12 +106,12 @@ func (r *replay) kindOfCall(flow string, c *plan.Call) (kind, template string) {
 	}
 }
 
-// node returns a node that has begun.
+// node returns the node of a call that has begun.
 func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 	n := &Node{Name: s.node, Key: s.key, call: c}
 	n.Kind, n.Template = r.kindOfCall(run.Flow, c)
 	var record *queue.Record
-	for _, name := range s.children { // the first that is stored says when it began, the last one the rest
+	for _, name := range s.children { // the first stored record has the start, and the last one everything else
 		if child := r.children.records[name]; child != nil {
 			record = child
 			if n.Began.IsZero() {
@@ -119,7 +120,7 @@ func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 		}
 	}
 	switch {
-	case s.end != nil && len(s.children) == 0: // the run has done it itself
+	case s.end != nil && len(s.children) == 0: // the run itself performed the action
 		n.Phase, n.Msg, n.Attempts, n.Began, n.Ended = Phase(s.end.Phase), s.end.Msg, 1, s.end.At, s.end.At
 	case record == nil && run.Removed > 0:
 		n.Msg = "the record of its task has been removed"
@@ -130,9 +131,9 @@ func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 	default:
 		n.Kind, n.Task, n.Attempts = record.Kind, record.ID, attempts(record, len(s.children), n.Template != "" || c.Action != nil && c.Action.Type == plan.WorkflowCall)
 		n.record = record
-		r.read(run, n, record)
+		r.setFromRecord(run, n, record)
 		if s.end != nil {
-			n.Phase, n.Msg = Phase(s.end.Phase), s.end.Msg // what the run has made of it
+			n.Phase, n.Msg = Phase(s.end.Phase), s.end.Msg // the run can change the phase of its task
 		}
 	}
 	n.Token = tokenOf(n.Phase)
@@ -145,8 +146,8 @@ func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 	return n
 }
 
-// read sets what the record of a node's newest task says.
-func (r *replay) read(run *Run, n *Node, record *queue.Record) {
+// setFromRecord sets the fields that depend on the record of the node's newest task.
+func (r *replay) setFromRecord(run *Run, n *Node, record *queue.Record) {
 	n.Phase, n.Ended = Phase(record.Phase()), record.CompletedAt
 	switch n.Msg = record.Error; {
 	case record.Status.Ended() && r.endedWithRun(record) && run.Record.TimedOut:
@@ -164,7 +165,7 @@ func (r *replay) read(run *Run, n *Node, record *queue.Record) {
 	}
 }
 
-// bind sets the nearest instant that decides for a live task, and what it belongs to.
+// bind sets the deadline of a live task to its earliest limit, and records which limit that is.
 func (n *Node) bind(record *queue.Record, run *Run) {
 	if !record.Until.IsZero() {
 		n.Deadline, n.bound = record.Until, ofTask
@@ -180,12 +181,13 @@ func (n *Node) bind(record *queue.Record, run *Run) {
 	}
 }
 
-// attempts returns how often a node was tried: the queue tries a task again, and a run creates a new child.
+// attempts returns the number of a node's attempts. The queue retries the same task, but a run
+// creates a new child for each attempt.
 func attempts(record *queue.Record, children int, byRun bool) int {
 	switch {
 	case byRun || children > 1 || record.Role != "":
 		return children
-	case record.Worker == "": // it is, or was at its end, in line or before its next attempt
+	case record.Worker == "": // it is in line or in its back-off, or was when it ended
 		return record.Retries
 	}
 	return record.Retries + 1
@@ -230,9 +232,9 @@ func (r *replay) notBegun(run *Run, c *plan.Call, byNode map[string][]*Node) *No
 		}
 		return n
 	}
-	for _, before := range c.After {
-		if nodes := byNode[before]; len(nodes) == 0 || !nodes[0].Phase.over() {
-			n.WaitsFor = append(n.WaitsFor, before)
+	for _, dependency := range c.After {
+		if nodes := byNode[dependency]; len(nodes) == 0 || !nodes[0].Phase.over() {
+			n.WaitsFor = append(n.WaitsFor, dependency)
 		}
 	}
 	if r.template.Graph != nil {
@@ -250,10 +252,11 @@ func (p Phase) over() bool {
 	return slices.Contains([]Phase{Unknown, Succeeded, Failed, Error, Timeout, Cancelled}, p)
 }
 
-// meet sets the tokens that wait for their siblings, and what a fan-in means for those that have not come yet.
+// meet sets the tokens that wait for their siblings, and the fan-in of the tokens that have not
+// arrived.
 func (r *replay) meet(run *Run, byKey map[string]*Node) {
 	if r.machine == nil {
-		return // it has not begun
+		return // the run has not begun
 	}
 	for _, m := range r.machine.Meetings() {
 		for _, key := range m.Arrived {
@@ -275,16 +278,17 @@ func (r *replay) meet(run *Run, byKey map[string]*Node) {
 	}
 }
 
-// wait sets the token of a node that has ended and whose token waits for its siblings, or waited when the run ended.
+// wait sets the token of a node that has ended, if it waits for its siblings, or waited when the run
+// ended.
 func (r *replay) wait(run *Run, n *Node, m machine.Meeting) {
 	late := func(at time.Time) bool { return !m.Until.IsZero() && !m.Until.After(at) }
-	switch ended := run.Record; {
-	case !ended.Status.Ended():
+	switch record := run.Record; {
+	case !record.Status.Ended():
 		n.Token, n.Deadline, n.bound = TokenSiblings, m.Until, ofSiblings
-		if until := ended.Until; !until.IsZero() && (m.Until.IsZero() || !m.Until.Before(until)) {
+		if until := record.Until; !until.IsZero() && (m.Until.IsZero() || !m.Until.Before(until)) {
 			n.Deadline, n.bound = until, ofRun
 		}
-	case ended.TimedOut:
+	case record.TimedOut:
 		n.Token, n.Reason = TokenTimedOut, ReasonWorkflowTimeout
 	case r.end != nil && late(r.end.At):
 		n.Token, n.Reason = TokenTimedOut, ReasonSynchronizationTimeout

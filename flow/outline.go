@@ -10,40 +10,44 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
-// Plan has the times of a definition: the bounds of each node, and of the whole.
+// Plan holds the time bounds of a definition: of each node, and of the whole.
 type Plan struct {
 	ID, Version string
 	Timeout     time.Duration // of a run; 0: none
 	Nodes       []PlanNode    // template by template, the first one first
 
-	// Latest is the latest end of a run after its beginning: what its nodes can take at most one after the other, and no
-	// more than Timeout. 0: never. Nodes in line wait for a worker, which only their own limits bound. A kind can have
-	// limits and retries of its own in a namespace: a definition does not know them. Such retries can make a run end later. A task whose worker dies begins its time in line
-	// and its attempt again, at most three times, which is not counted here: the timeout of a node bounds that too.
+	// Latest is the latest end of a run, counted from its beginning. It is the greatest sum of the
+	// nodes' times along one way, but no more than Timeout. 0 means that nothing bounds the run.
+	//
+	// Latest does not include everything. Only their own limits bound nodes that wait in line for a
+	// worker. A kind can have limits and retries in a namespace, which a definition does not know,
+	// and such retries can make a run end later. A task whose worker dies begins its time in line
+	// and its attempt again, at most three times; the timeout of a node bounds that too.
 	Latest time.Duration
-	// Unbounded are the nodes that have no limit, as template/node: only the run, or a template around them, bounds them.
+	// Unbounded lists the nodes without a limit, as template/node. Only the run, or a template
+	// around them, bounds them.
 	Unbounded []string
 }
 
-// PlanNode is what a definition says about a node.
+// PlanNode is a node of a definition with its time bounds.
 type PlanNode struct {
 	Template, Name string
-	Kind           string   // of its tasks, "" if the run does it itself
+	Kind           string   // of its tasks, "" if the run itself performs the action
 	Calls          string   // the template that it follows
 	WaitsFor       []string // nodes of its template
-	FanIn          string   // of a node behind a fan-in: what it waits for
+	FanIn          string   // of a node after a fan-in: the tokens that it waits for
 
 	Timeout, AttemptTimeout, QueueTimeout time.Duration // 0: none
 
-	Attempts  int    // at most; a kind can have retries of its own, for nodes that say nothing about them
-	Retries   string // when it is tried again, "" for never
+	Attempts  int    // greatest number; for nodes without retries of their own, the kind can have some
+	Retries   string // the condition of a further attempt, "" for never
 	Latest    time.Duration
-	Unbounded bool // Latest is unknown: nothing limits it
+	Unbounded bool // nothing limits the node, so Latest is unknown
 
 	ofKind bool // its retries are those of its kind
 }
 
-// Outline reads a definition and returns what it says about time. Its error is nil, or [Faults].
+// Outline reads a definition and returns its time bounds. Its error is nil, or [Faults].
 func Outline(text []byte) (*Plan, error) {
 	d, err := plan.Read(text)
 	if err != nil {
@@ -59,56 +63,57 @@ func Outline(text []byte) (*Plan, error) {
 				p.Unbounded = append(p.Unbounded, x.Name+"/"+c.Name)
 			}
 		}
-		if o.of(x).never && x.Graph != nil && !o.someUnbounded(x) {
+		if o.template(x).unbounded && x.Graph != nil && !o.someUnbounded(x) {
 			p.Unbounded = append(p.Unbounded, x.Name+" (its transitions go round)")
 		}
 	}
-	whole := o.of(d.Templates[d.Entry])
-	if p.Latest = whole.time; whole.never || p.Timeout > 0 && p.Timeout < whole.time {
+	entry := o.template(d.Templates[d.Entry])
+	if p.Latest = entry.time; entry.unbounded || p.Timeout > 0 && p.Timeout < entry.time {
 		p.Latest = p.Timeout
 	}
 	return p, nil
 }
 
-// span is how long something can take.
+// span is the longest time that a node or template takes.
 type span struct {
-	time  time.Duration
-	never bool // nothing ends it
+	time      time.Duration
+	unbounded bool // nothing ends it
 }
 
-// furthest is further than a run can last.
-const furthest = 100 * 365 * 24 * time.Hour
+// maxTime is longer than any run. Sums stop there, because they could overflow.
+const maxTime = 100 * 365 * 24 * time.Hour
 
-func (s span) then(next span) span {
-	return span{min(s.time+next.time, furthest), s.never || next.never}
+func (s span) plus(next span) span {
+	return span{min(s.time+next.time, maxTime), s.unbounded || next.unbounded}
 }
 
-func longest(a, b span) span { return span{max(a.time, b.time), a.never || b.never} }
+func longest(a, b span) span { return span{max(a.time, b.time), a.unbounded || b.unbounded} }
 
-// within returns a span that a limit bounds, too.
+// within bounds a span by a limit.
 func (s span) within(limit plan.Span) span {
-	if limit.Time > 0 && (s.never || limit.Time < s.time) {
+	if limit.Time > 0 && (s.unbounded || limit.Time < s.time) {
 		return span{time: limit.Time}
 	}
 	return s
 }
 
 func (s span) times(n int) span {
-	if s.time > 0 && n > int(furthest/s.time) {
-		return span{furthest, s.never}
+	if s.time > 0 && n > int(maxTime/s.time) {
+		return span{maxTime, s.unbounded}
 	}
-	return span{s.time * time.Duration(n), s.never}
+	return span{s.time * time.Duration(n), s.unbounded}
 }
 
-// outline computes the bounds of templates. They do not call themselves.
+// outline computes the bounds of templates. The recursion ends, because templates do not call
+// themselves.
 type outline struct {
 	d     *plan.Definition
-	known map[string]span
+	cache map[string]span
 	seen  map[string]bool
 }
 
 // reached returns the templates that a run can follow, each once, callers first.
-func (o *outline) reached() (all []*plan.Template) {
+func (o *outline) reached() (templates []*plan.Template) {
 	next := []string{o.d.Entry}
 	for len(next) > 0 {
 		x := o.d.Templates[next[0]]
@@ -118,27 +123,27 @@ func (o *outline) reached() (all []*plan.Template) {
 		}
 		o.seen[x.Name] = true
 		if x.Action == nil || x.Name == o.d.Entry {
-			all = append(all, x)
+			templates = append(templates, x)
 		}
 		for _, c := range x.Calls() {
 			next = append(next, c.Template)
 		}
 	}
-	return all
+	return templates
 }
 
 func (o *outline) someUnbounded(x *plan.Template) bool {
 	for _, c := range x.Calls() {
-		if o.call(c).never {
+		if o.call(c).unbounded {
 			return true
 		}
 	}
 	return false
 }
 
-// of returns how long a template can take, without the limits of its callers.
-func (o *outline) of(x *plan.Template) span {
-	if s, known := o.known[x.Name]; known {
+// template returns the time of a template, without the limits of its callers.
+func (o *outline) template(x *plan.Template) span {
+	if s, ok := o.cache[x.Name]; ok {
 		return s
 	}
 	var s span
@@ -149,7 +154,7 @@ func (o *outline) of(x *plan.Template) span {
 		s = o.graph(x.Graph)
 	case x.Loop != nil:
 		rounds := x.Loop.Most
-		if n, known := plan.Listed(x.Loop.Items); known {
+		if n, ok := plan.Listed(x.Loop.Items); ok {
 			rounds = min(rounds, n)
 		}
 		if x.Loop.Parallel > 1 {
@@ -160,75 +165,76 @@ func (o *outline) of(x *plan.Template) span {
 		s = o.call(x.Calls()[0])
 	}
 	s = s.within(x.Times.AtMost().Total)
-	o.known[x.Name] = s
+	o.cache[x.Name] = s
 	return s
 }
 
-// dag returns the longest way through a DAG.
-func (o *outline) dag(d *plan.DAG) (all span) {
-	ends := map[string]span{}
+// dag returns the time of the longest way through a DAG.
+func (o *outline) dag(d *plan.DAG) (total span) {
+	cache := map[string]span{}
 	var end func(c *plan.Call) span
 	end = func(c *plan.Call) span {
-		if s, known := ends[c.Name]; known {
+		if s, ok := cache[c.Name]; ok {
 			return s
 		}
-		var before span
+		var start span
 		for _, name := range c.After {
-			before = longest(before, end(d.Node(name)))
+			start = longest(start, end(d.Node(name)))
 		}
-		ends[c.Name] = before.then(o.call(c))
-		return ends[c.Name]
+		cache[c.Name] = start.plus(o.call(c))
+		return cache[c.Name]
 	}
 	for _, c := range d.Nodes {
-		all = longest(all, end(c))
+		total = longest(total, end(c))
 	}
-	return all
+	return total
 }
 
-// graph returns the longest way through a graph. A way that goes round can be followed without end.
+// graph returns the time of the longest way through a graph. A cycle is unbounded, because it can be
+// followed without end.
 func (o *outline) graph(g *plan.Graph) span {
-	ways, under := map[string]span{}, map[string]bool{}
+	ways, open := map[string]span{}, map[string]bool{}
 	var way func(node string) span
 	way = func(node string) span {
-		if s, known := ways[node]; known {
+		if s, ok := ways[node]; ok {
 			return s
 		}
-		if under[node] {
-			return span{never: true}
+		if open[node] {
+			return span{unbounded: true}
 		}
-		under[node] = true
-		var after span
+		open[node] = true
+		var rest span
 		for _, x := range g.Leaving(node) {
-			after = longest(after, way(x.To))
+			rest = longest(rest, way(x.To))
 		}
-		under[node] = false
-		ways[node] = o.call(g.Node(node)).then(after)
+		open[node] = false
+		ways[node] = o.call(g.Node(node)).plus(rest)
 		return ways[node]
 	}
 	return way(g.Initial)
 }
 
-// call returns how long a node can take with all its attempts.
+// call returns the time of a node with all its attempts.
 func (o *outline) call(c *plan.Call) span {
 	times, x, action := o.d.Times(c).AtMost(), o.d.Templates[c.Template], o.d.Action(c)
 	var once span
 	switch {
 	case x != nil && action == nil:
-		once = o.of(x)
+		once = o.template(x)
 	case action.Type == plan.Echo && !suspends(c), action.Type == plan.Set:
 		return span{}
 	case action.Type == plan.Sleep:
 		once = sleeps(action).within(times.Attempt)
 	case action.Type == plan.Wait, action.Type == plan.Echo, action.Type == plan.WorkflowCall:
-		once = span{never: true}.within(times.Attempt) // what is called has a limit of its own, which is not known here
+		once = span{unbounded: true}.within(times.Attempt) // a called run has its own limit, which is not known here
 	default:
 		once = span{times.Attempt.Time + times.Line.Time, times.Attempt.Time == 0 || times.Line.Time == 0}
 	}
-	all := once
+	total := once
 	for i := range c.Retry.Limit {
-		all = all.then(once).then(span{time: c.Retry.Backoff.Before(i + 2)})
+		total = total.plus(once).plus(span{time: c.Retry.Backoff.Before(i + 2)})
 	}
-	return all.within(times.Total)
+	return total.within(times.Total)
 }
 
 // suspends reports whether an echo can wait for a signal.
@@ -245,10 +251,10 @@ func sleeps(a *plan.Action) span {
 	v, err := a.Options.Value(map[string]any{})
 	options, _ := v.(map[string]any)
 	if err != nil {
-		return span{never: true}
+		return span{unbounded: true}
 	}
 	d, err := durationOf(options["duration"])
-	return span{d, err != nil} // an expression decides when the run is there
+	return span{d, err != nil} // the value of an expression is known only in a run
 }
 
 func (o *outline) node(x *plan.Template, c *plan.Call) PlanNode {
@@ -269,15 +275,16 @@ func (o *outline) node(x *plan.Template, c *plan.Call) PlanNode {
 	action := o.d.Action(c)
 	n.ofKind = !c.Retry.Set && times.Total.Time == 0 && action != nil && action.OfUsers()
 	if x.Graph != nil {
-		n.WaitsFor, n.FanIn = before(x.Graph, c.Name)
+		n.WaitsFor, n.FanIn = sources(x.Graph, c.Name)
 	}
 	s := o.call(c)
-	n.Latest, n.Unbounded = s.time, s.never
+	n.Latest, n.Unbounded = s.time, s.unbounded
 	return n
 }
 
-// before returns from where a node of a graph is reached, and what a fan-in before it waits for.
-func before(g *plan.Graph, node string) (from []string, fanIn string) {
+// sources returns the nodes from which a node of a graph is reached, and the tokens for which a
+// fan-in before it waits.
+func sources(g *plan.Graph, node string) (from []string, fanIn string) {
 	for _, x := range g.Transitions {
 		if x.To != node {
 			continue
@@ -309,17 +316,17 @@ func before(g *plan.Graph, node string) (from []string, fanIn string) {
 	return from, fanIn
 }
 
-// computed says how long a synchronization waits that gives no time.
+// computed describes the timeout of a synchronization that sets no time.
 func computed(g *plan.Graph, group string) string {
 	nodes, _ := g.Within(group)
 	longest := g.Longest(nodes)
 	if fan := g.Fan(group); fan != nil {
-		if tokens, known := fan.FanOut.Made(); known {
+		if tokens, ok := fan.FanOut.Made(); ok {
 			return duration.Duration(plan.MeetingTime(longest, tokens)).String()
 		}
 	}
-	if one := plan.MeetingTime(longest, 1); one < plan.LongestMeeting {
-		return duration.Duration(one).String() + " × tokens, and 30m,"
+	if single := plan.MeetingTime(longest, 1); single < plan.LongestMeeting {
+		return duration.Duration(single).String() + " × tokens, and 30m,"
 	}
 	return duration.Duration(plan.LongestMeeting).String()
 }

@@ -14,22 +14,24 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Read returns a run, or a part of one, as it stands. It changes nothing. Nothing is stored for reading either: Read follows the
-// definition again with the records of the run's tasks, which it reads 250 in a call. So a run can change while it is read.
-// With deep, it reads the parts of the run and the runs that it has called, too. A run that has more than 100,000 nodes, in sum, or whose
-// nodes take more than 10 s to compute again is not read: then Read returns [refusal.ErrInvalid].
+// Read returns the present state of a run, or of a part of one. It changes nothing, and nothing is
+// stored for it: Read replays the definition with the records of the run's tasks, which it reads 250
+// in a call. So a run can change while it is read. With deep, it also reads the parts of the run and
+// the runs that it has called. If the run has more than 100,000 nodes in sum, or computing them
+// takes more than 10 s, Read returns [refusal.ErrInvalid].
 //
-// Read returns [refusal.ErrNotFound] if there is no such task, and [refusal.ErrInvalid] if it is not a run.
+// If there is no such task, Read returns [refusal.ErrNotFound]. If the task is not a run, it returns
+// [refusal.ErrInvalid].
 //
-// A version that a run has fixed is read from the run while it lives. Afterwards it is read from its children. A run that was
-// enqueued without a version and has ended without a child has the version whose definition explains its result; if several
-// do, Version is "".
+// Read takes the version from a live run, and from the children of an ended run. A run that was
+// enqueued without a version, and has ended without children, gets the version whose definition
+// explains its result. If several do, Version is "".
 func Read(ctx context.Context, q *queue.Queue, run string, deep bool) (*Run, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("read a run", "", err)
 	}
 	v := &viewer{q, newDefinitions(q), deep, newBudget()}
-	r, err := v.read(ctx, run)
+	r, err := v.readRun(ctx, run)
 	return r, refusal.Failed("read a run", run, err)
 }
 
@@ -42,7 +44,7 @@ type viewer struct {
 	budget *budget
 }
 
-func (v *viewer) read(ctx context.Context, id string) (*Run, error) {
+func (v *viewer) readRun(ctx context.Context, id string) (*Run, error) {
 	p, err := names.PartitionIn(id, v.q.Partitions())
 	if err != nil {
 		return nil, err
@@ -75,13 +77,13 @@ func (v *viewer) read(ctx context.Context, id string) (*Run, error) {
 	return r, err
 }
 
-// readParts reads the runs that nodes of a run are.
+// readParts reads the runs of the nodes that are runs themselves.
 func (v *viewer) readParts(ctx context.Context, r *Run) error {
 	for _, n := range r.Nodes {
 		if n.Task == "" || !strings.HasPrefix(n.Kind, kindOf("")) {
 			continue
 		}
-		part, err := v.read(ctx, n.Task)
+		part, err := v.readRun(ctx, n.Task)
 		if err != nil && !errors.Is(err, refusal.ErrNotFound) {
 			return err
 		}
@@ -90,12 +92,12 @@ func (v *viewer) readParts(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// replay follows a run with its version, and sets that.
+// replay replays a run with its version, and sets the version.
 func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 	var in input
 	_ = value.Decode(r.Record.Payload, &in, false) // a run whose payload cannot be read has failed, and has no nodes
 	c := &children{v.q, r.ID, map[string]*queue.Record{}, map[string]int{}}
-	begun := true
+	started := true
 	try := func(version string) (*replay, error) {
 		d, err := v.d.read(ctx, r.Flow, version)
 		if err != nil {
@@ -108,24 +110,24 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 		if d.Templates[name] == nil {
 			return nil, refusal.Invalid("template", "%s is not in version %s of %s", name, version, r.Flow)
 		}
-		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, took: in.Took, plan: d, template: d.Templates[name], children: c, budget: v.budget}
-		if !begun {
-			return one, nil
+		p := &replay{run: r.Record, now: r.At, inputs: in.Parameters, took: in.Took, plan: d, template: d.Templates[name], children: c, budget: v.budget}
+		if !started {
+			return p, nil
 		}
-		return one, one.explain(ctx, created(r.Record))
+		return p, p.explain(ctx, created(r.Record))
 	}
 	taken, err := v.taken(ctx, r.Record)
 	switch {
 	case err != nil:
 		return nil, err
 	case taken == "" && !r.Record.Status.Ended() || r.Record.StartedAt.IsZero():
-		begun = false
+		started = false
 	case taken == "" && in.Version == "":
 		return v.guess(ctx, r, c, try)
 	}
 	r.Version = cmp.Or(in.Version, taken)
 	version := r.Version
-	if version == "" { // it would take the newest
+	if version == "" { // the run would take the newest version
 		if version, err = v.d.version(ctx, r.Flow, ""); err != nil {
 			return nil, err
 		}
@@ -133,7 +135,8 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 	return try(version)
 }
 
-// taken returns the version that a live run has taken, "" if it has not begun. The journal of an ended run is gone.
+// taken returns the version that a live run has taken, "" if it has not begun. The journal of an
+// ended run is removed.
 func (v *viewer) taken(ctx context.Context, record *queue.Record) (version string, err error) {
 	if record.Status.Ended() || record.StartedAt.IsZero() {
 		return "", nil
@@ -143,9 +146,9 @@ func (v *viewer) taken(ctx context.Context, record *queue.Record) (version strin
 		return "", err
 	}
 	if memory.State != nil {
-		var was remembered
-		err = json.Unmarshal(memory.State, &was)
-		return was.Version, err
+		var state savedState
+		err = json.Unmarshal(memory.State, &state)
+		return state.Version, err
 	}
 	for _, entry := range memory.Journal {
 		if text, ok := strings.CutPrefix(entry, "step "+stepVersion+"\n"); ok {
@@ -155,11 +158,11 @@ func (v *viewer) taken(ctx context.Context, record *queue.Record) (version strin
 	return version, err
 }
 
-// guessed is how many versions a run is compared with, the newest first.
-const guessed = 20
+// maxGuesses is the number of versions with which a run is compared, the newest first.
+const maxGuesses = 20
 
-// guess finds the version of a run that has ended. Its children say it. If it has none, the version is the one that explains
-// its result.
+// guess finds the version of a run that has ended. The records of its children name it. Without
+// children, it is the version that explains the result.
 func (v *viewer) guess(ctx context.Context, r *Run, c *children, try func(string) (*replay, error)) (*replay, error) {
 	versions, err := versionsOf(ctx, v.q, r.Flow)
 	if err != nil || len(versions) == 0 {
@@ -167,24 +170,24 @@ func (v *viewer) guess(ctx context.Context, r *Run, c *children, try func(string
 	}
 	slices.Reverse(versions)
 	var newest, fitting *replay
-	for _, version := range versions[:min(len(versions), guessed)] {
-		one, err := try(version)
+	for _, version := range versions[:min(len(versions), maxGuesses)] {
+		attempt, err := try(version)
 		if err != nil {
 			return nil, err
 		}
-		if said := c.version(); said != "" {
-			r.Version = said
-			return try(said)
+		if named := c.version(); named != "" {
+			r.Version = named
+			return try(named)
 		}
 		if newest == nil {
-			newest = one
+			newest = attempt
 		}
 		switch {
-		case len(versions) > 1 && !one.fits(created(r.Record)):
+		case len(versions) > 1 && !attempt.fits(created(r.Record)):
 		case fitting == nil:
-			fitting, r.Version = one, version
+			fitting, r.Version = attempt, version
 		default:
-			r.Version = "" // several do
+			r.Version = "" // several versions explain the result
 		}
 	}
 	if fitting == nil {

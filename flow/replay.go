@@ -13,8 +13,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// replay follows a run again, from its beginning, with the records of its children. Nothing is stored for it: a machine gives
-// the same steps for the same ends.
+// replay follows a run again, from its beginning, with the records of its children. This works
+// without stored state, because a machine returns the same steps for the same ends.
 type replay struct {
 	run      *queue.Record
 	now      time.Time
@@ -25,45 +25,46 @@ type replay struct {
 	children *children
 
 	machine *machine.Machine
-	made    map[string]bool // names of the children that the run has, or is about to create
+	made    map[string]bool // names of the children that the run has created or is about to create
 	order   []*sight        // the calls, in the order in which they began
 	sights  map[string]*sight
 	end     *machine.End
-	context context.Context // of the reading
+	context context.Context // of Read
 	budget  *budget
 
-	first   map[string]bool // names of children whose ends come before others of the same instant
-	tied    []string        // those whose ends came behind another one of the same instant
-	waiting []*queue.Record // children that have ended and that the machine has not seen yet, by the instant of their end
+	first   map[string]bool // names of children whose ends go first among ends of the same instant
+	tied    []string        // names of children whose ends followed another end of the same instant
+	waiting []*queue.Record // ended children that the machine has not seen yet, by the instant of their end
 }
 
-// sight is what a replay sees of a call.
+// sight is a call in a replay.
 type sight struct {
 	node, key string
-	children  []string     // names; several if the run has tried it again
-	end       *machine.End // nil: it is under way
+	children  []string     // names, one for each attempt
+	end       *machine.End // nil while it is under way
 }
 
-// mostOrders is how many orders of ends are tried.
-const mostOrders = 20
+// maxOrders bounds the orders of ends that are tried.
+const maxOrders = 20
 
-// explain replays the run. The order of two ends of one ms is not stored. If the first order does not lead to all children that the run has
-// created, others are tried, and the one that leads to the most of them is kept.
+// explain replays the run. The order of two ends in the same ms is not stored. If the first order
+// does not lead to all children that the run has created, explain tries others, and keeps the order
+// that leads to most of them.
 func (r *replay) explain(ctx context.Context, created int) error {
 	r.first = map[string]bool{}
 	if err := r.follow(ctx); err != nil {
 		return err
 	}
-	best, last := r.found(), true
+	best, last := r.countFound(), true
 	tied := r.tied
-	for tries := 0; best < created && len(tied) > 0 && tries < mostOrders; tries++ {
+	for tries := 0; best < created && len(tied) > 0 && tries < maxOrders; tries++ {
 		name := tied[0]
 		tied = tied[1:]
 		r.first[name] = true
 		if err := r.follow(ctx); err != nil {
 			return err
 		}
-		if n := r.found(); n > best {
+		if n := r.countFound(); n > best {
 			best, last, tied = n, true, r.tied
 			continue
 		}
@@ -76,21 +77,22 @@ func (r *replay) explain(ctx context.Context, created int) error {
 	return r.follow(ctx)
 }
 
-// follow replays the run. Children that ended because the run did are no news for the machine.
+// follow replays the run. It passes over children that ended because the run did, since the machine
+// never saw them.
 func (r *replay) follow(ctx context.Context) (err error) {
 	r.context = ctx
 	r.budget.begin()
 	defer func() {
 		r.budget.stop()
 		if p := recover(); p != nil {
-			s, is := p.(stopped)
-			if !is {
+			s, ok := p.(stopped)
+			if !ok {
 				panic(p)
 			}
 			err = s.error
 		}
 	}()
-	at, err := r.begun(ctx)
+	at, err := r.startTime(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,11 +104,11 @@ func (r *replay) follow(ctx context.Context) (err error) {
 		if len(r.waiting) > 0 {
 			next := r.waiting[0]
 			r.waiting = r.waiting[1:]
-			for _, other := range r.waiting {
-				if len(r.tied) == mostOrders || !other.CompletedAt.Equal(next.CompletedAt) {
+			for _, child := range r.waiting {
+				if len(r.tied) == maxOrders || !child.CompletedAt.Equal(next.CompletedAt) {
 					break
 				}
-				r.tied = append(r.tied, r.nameOf(other))
+				r.tied = append(r.tied, r.nameOf(child))
 			}
 			steps = r.machine.Follow(r.nameOf(next), endOf(next))
 		} else if steps = r.machine.PassedBefore(r.until()); len(steps.Create) == 0 && steps.End == nil {
@@ -128,8 +130,9 @@ func (r *replay) begin(at time.Time) (steps machine.Steps, err error) {
 	return r.machine.Begin(at), nil
 }
 
-// begun returns when the run began: the first claim is not stored, and the first children follow it at once.
-func (r *replay) begun(ctx context.Context) (time.Time, error) {
+// startTime returns the start of the run. The first claim is not stored, so it is the creation of
+// the first child, which follows at once.
+func (r *replay) startTime(ctx context.Context) (time.Time, error) {
 	at := r.run.StartedAt
 	if at.IsZero() {
 		at = r.run.CreatedAt
@@ -140,7 +143,7 @@ func (r *replay) begun(ctx context.Context) (time.Time, error) {
 	}
 	first := namesOf(steps)
 	if r.template.DAG != nil {
-		for _, c := range r.template.DAG.Nodes { // one call reads them all
+		for _, c := range r.template.DAG.Nodes { // all nodes, so that one call reads their records
 			first = append(first, c.Name)
 		}
 	}
@@ -153,20 +156,20 @@ func (r *replay) begun(ctx context.Context) (time.Time, error) {
 			children = append(children, child.CreatedAt)
 		}
 	}
-	if len(children) > 0 { // also if the clock of Redis was set back since, and the run was claimed again
+	if len(children) > 0 { // the earliest, because the clock of Redis can have been set back and the run claimed again
 		at = slices.MinFunc(children, time.Time.Compare)
 	}
 	return at, nil
 }
 
-// learn reads children. The budget does not count how long that takes.
+// learn reads children, whose time the budget does not count.
 func (r *replay) learn(ctx context.Context, names []string) error {
 	r.budget.stop()
 	defer r.budget.begin()
-	return r.children.learn(ctx, names)
+	return r.children.load(ctx, names)
 }
 
-// until returns the instant up to which limits of waits have passed.
+// until returns the instant before which the limits of waits have passed.
 func (r *replay) until() time.Time {
 	if r.run.Status.Ended() {
 		return r.run.CompletedAt.Add(time.Millisecond)
@@ -174,18 +177,18 @@ func (r *replay) until() time.Time {
 	return r.now
 }
 
-func namesOf(s machine.Steps) (all []string) {
+func namesOf(s machine.Steps) (names []string) {
 	for i := range s.Create {
-		all = append(all, s.Create[i].Name)
+		names = append(names, s.Create[i].Name)
 	}
-	return all
+	return names
 }
 
 // take reads the children of some steps.
 func (r *replay) take(ctx context.Context, s machine.Steps) error {
 	r.end = s.End
 	if s.End != nil {
-		return nil // the run has created no more
+		return nil // an ended run creates no more children
 	}
 	if err := r.learn(ctx, namesOf(s)); err != nil {
 		return err
@@ -200,7 +203,7 @@ func (r *replay) take(ctx context.Context, s machine.Steps) error {
 			if a.CompletedAt.After(b.CompletedAt) || a.CompletedAt.Equal(b.CompletedAt) && !r.first[r.nameOf(a)] && r.first[name] {
 				return 1
 			}
-			return -1 // behind those of the same instant
+			return -1 // after ends of the same instant
 		})
 		r.waiting = slices.Insert(r.waiting, i, child)
 	}
@@ -213,11 +216,11 @@ func (r *replay) nameOf(child *queue.Record) string { return child.ID[len(r.run.
 // endedWithRun reports whether a child ended because the run did, or a run around it, or after that.
 func (r *replay) endedWithRun(child *queue.Record) bool {
 	byOwner := child.Reason == queue.ReasonOwnerEnded || child.TimeoutType == queue.TimeoutWorkflow
-	over := r.run.CompletedAt
+	end := r.run.CompletedAt
 	if !r.run.Status.Ended() {
-		over = r.run.Until
+		end = r.run.Until
 	}
-	return !over.IsZero() && (child.CompletedAt.After(over) && r.run.Status.Ended() || byOwner && !child.CompletedAt.Before(over))
+	return !end.IsZero() && (child.CompletedAt.After(end) && r.run.Status.Ended() || byOwner && !child.CompletedAt.Before(end))
 }
 
 func (r *replay) saw(node, key, child string, e *machine.End) {
@@ -240,11 +243,12 @@ func (r *replay) saw(node, key, child string, e *machine.End) {
 	}
 }
 
-// stopped ends a replay within a step of the machine, which can be long: nodes that take no time have no other end.
+// stopped ends a replay within a step of the machine. It is a panic, because a step with many nodes
+// that take no time can be long, and nothing else ends it.
 type stopped struct{ error }
 
-// found returns how many of the children that the run has created were reached and are stored.
-func (r *replay) found() (n int) {
+// countFound returns the number of stored children that the replay has reached.
+func (r *replay) countFound() (n int) {
 	for name := range r.made {
 		if r.children.records[name] != nil {
 			n++
@@ -255,7 +259,7 @@ func (r *replay) found() (n int) {
 
 // fits reports whether the definition explains an ended run: all its children, and its result.
 func (r *replay) fits(created int) bool {
-	if r.found() != created {
+	if r.countFound() != created {
 		return false
 	}
 	switch {
@@ -272,7 +276,7 @@ func (r *replay) fits(created int) bool {
 	return r.end == nil
 }
 
-// version returns the version of the definition that the record of a child names, or "".
+// version returns the version that the record of a child names, or "".
 func (c *children) version() string {
 	for _, record := range c.records {
 		if record == nil {

@@ -12,12 +12,14 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Resume ends the wait of a node: of an executor wait, or of an echo with the input suspend. value, as JSON, is the result of
-// the node; the members of an object are its output parameters. node is the key of the node. That of a node in a part of the run
-// follows the key of the part and a slash: review/approval.
+// Resume ends the wait of a node: of an executor wait, or of an echo with the input suspend. value,
+// as JSON, is the result of the node; the members of an object are its output parameters. node is
+// the key of the node. For a node in a part of the run it is the key of the part, a slash, and the
+// key of the node: review/approval.
 //
-// Resume returns [refusal.ErrNotFound] if there is no such run or node, [refusal.ErrInvalid] if the node never waits for a
-// signal or has not begun, and [refusal.ErrConflict] if its wait has ended before, also by another call of Resume.
+// Resume returns [refusal.ErrNotFound] if the run or node does not exist, [refusal.ErrInvalid] if
+// the node never waits for a signal or has not begun, and [refusal.ErrConflict] if its wait has
+// already ended, for example by another call of Resume.
 func Resume(ctx context.Context, q *queue.Queue, run, node string, value any) error {
 	if err := q.Ready(ctx); err != nil {
 		return refusal.Failed("resume a node", "", err)
@@ -37,13 +39,13 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 	case n.Kind != kindWait && n.Kind != "signal" && !n.mayWait():
 		return refusal.Invalid("node", "%s does not wait for a signal: its kind is %s", node, n.Kind)
 	case n.Phase == Created || n.Task == "" && !n.Phase.over():
-		return refusal.Invalid("node", "%s does not wait yet: %s", node, n.before())
+		return refusal.Invalid("node", "%s does not wait yet: %s", node, n.startCondition())
 	case n.Phase.over():
-		return said(refusal.ErrConflict, "the node %s does not wait any more: it is %s", node, n.Phase)
+		return describedError(refusal.ErrConflict, "the node %s does not wait any more: it is %s", node, n.Phase)
 	}
 	r, err := q.Resolve(ctx, n.Task, text)
 	if err == nil && !r.Done {
-		return said(refusal.ErrConflict, "the node %s does not wait any more: its task is %s", node, r.Status)
+		return describedError(refusal.ErrConflict, "the node %s does not wait any more: its task is %s", node, r.Status)
 	}
 	return err
 }
@@ -51,8 +53,8 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 // mayWait reports whether a node that has not begun is an echo, which waits if its inputs say so.
 func (n *Node) mayWait() bool { return n.Kind == "" && n.Phase == Created }
 
-// before says what must happen before a node begins.
-func (n *Node) before() string {
+// startCondition describes what must happen before a node begins.
+func (n *Node) startCondition() string {
 	if len(n.WaitsFor) == 0 {
 		return "resume it when a worker has continued the run"
 	}
@@ -72,9 +74,9 @@ func find(ctx context.Context, q *queue.Queue, run, path string) (*Node, error) 
 		}
 		keys = append(keys, n.Key)
 		if rest, inside := strings.CutPrefix(path, n.Key+"/"); inside && strings.HasPrefix(n.Kind, kindOf("")) && n.Task != "" {
-			found, err := find(ctx, q, n.Task, rest)
+			inner, err := find(ctx, q, n.Task, rest)
 			if err == nil {
-				return found, nil
+				return inner, nil
 			}
 			return nil, fmt.Errorf("in %s: %w", n.Key, err)
 		}
@@ -85,19 +87,19 @@ func find(ctx context.Context, q *queue.Queue, run, path string) (*Node, error) 
 	} else if len(keys) <= 20 {
 		advice = ": there is " + strings.Join(keys, ", ")
 	}
-	return nil, said(refusal.ErrNotFound, "the run has no node %s%s", refusal.Clip(path), advice)
+	return nil, describedError(refusal.ErrNotFound, "the run has no node %s%s", refusal.Clip(path), advice)
 }
 
-// said returns an error of package refusal in the words of flows.
-func said(is error, format string, args ...any) error {
-	return &sentence{fmt.Sprintf(format, args...), is}
+// describedError returns an error with this text that matches a sentinel of package refusal.
+func describedError(sentinel error, format string, args ...any) error {
+	return &sentinelError{fmt.Sprintf(format, args...), sentinel}
 }
 
-type sentence struct {
-	text string
-	is   error
+type sentinelError struct {
+	text     string
+	sentinel error
 }
 
-func (s *sentence) Error() string { return s.text }
+func (e *sentinelError) Error() string { return e.text }
 
-func (s *sentence) Is(target error) bool { return target == s.is }
+func (e *sentinelError) Is(target error) bool { return target == e.sentinel }

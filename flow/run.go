@@ -19,7 +19,8 @@ import (
 // kindOf returns the kind of the runs of a flow.
 func kindOf(id string) string { return "flow." + id }
 
-// partOf returns the kind of a part of a run: of a DAG or a loop within it, which is a run of its own.
+// partOf returns the kind of a part of a run. A part is a DAG or a loop within the run, which runs
+// as its own agent.
 func partOf(id, template string) string { return kindOf(id) + "/" + template }
 
 // flowOf returns the flow and the template of a kind. The template is "" for a whole run.
@@ -28,7 +29,7 @@ func flowOf(kind string) (id, template string) {
 	return id, template
 }
 
-// The kinds of the tasks that come with flows. They are no flows: those begin with "flow.".
+// The kinds of the tasks of package flow. They do not begin with "flow.", because they are no flows.
 const (
 	kindWait  = "flow/wait" // a promise
 	kindSleep = "flow/sleep"
@@ -38,16 +39,17 @@ const (
 // input is the payload of a run.
 type input struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
-	Version    string         `json:"version,omitempty"` // the newest if it is left out
+	Version    string         `json:"version,omitempty"` // defaults to the newest
 
-	// Took is of a part: what 99.5 % of the tasks of kinds with adaptive times took at most, in ms, when the run began.
+	// Took is set for a part. It holds, for kinds with adaptive limits, the time in ms within which
+	// 99.5 % of their tasks ended, as of the beginning of the run.
 	Took map[string]int64 `json:"took,omitempty"`
 }
 
 // output is the result of a run.
 type output = outputsOf[map[string]any]
 
-// outputsOf is a result that names its parameters.
+// outputsOf is a result with named parameters.
 type outputsOf[T any] struct {
 	Outputs struct {
 		Parameters T `json:"parameters"`
@@ -62,24 +64,24 @@ func newOutput(parameters map[string]any) *output {
 	return &out
 }
 
-// Between two checkpoints each wake replays the waits since the first of them, and a checkpoint writes the whole state. So a run with a
-// larger state makes fewer of them.
+// Each wake replays the waits since the last checkpoint, and a checkpoint writes the whole state. So
+// a run with a larger state makes fewer checkpoints.
 const (
-	least    = 20 // waits between two checkpoints
-	most     = 100
-	eachWait = 4 << 10 // bytes of state
+	minWaits = 20 // between two checkpoints
+	maxWaits = 100
+	eachWait = 4 << 10 // bytes of state for a further wait between checkpoints
 
-	reserve = 4 << 10 // bytes of what a checkpoint or a result has beside its value
+	reserve = 4 << 10 // bytes of a checkpoint or a result besides its value
 )
 
 // stepVersion is the step in which a run fixes its version. Read finds it in the journal.
 const stepVersion = "version"
 
-// run is one run of the handler of an agent that follows a definition.
+// run is the state of the agent's handler while it follows a definition.
 type run struct {
 	*agentwait.Agent
 	all     *definitions
-	of      string // id of the definition
+	flow    string // id of the definition
 	part    string // the template, "" for a whole run
 	version string
 	plan    *plan.Definition
@@ -89,27 +91,27 @@ type run struct {
 	size    int // of its state
 }
 
-// remembered is the state of a checkpoint.
-type remembered struct {
+// savedState is the state of a run in a checkpoint.
+type savedState struct {
 	Version string           `json:"version"`
 	Took    map[string]int64 `json:"took,omitempty"`
 	Machine json.RawMessage  `json:"machine"`
 }
 
-// follow runs a run until it waits or has ended.
+// follow continues a run until it waits or has ended.
 func (d *definitions) follow(a *agentwait.Agent, payload []byte) (*output, error) {
 	in, err := readInput(payload)
 	if err != nil {
 		return nil, worker.Discard(err)
 	}
 	r := &run{Agent: a, all: d}
-	r.of, r.part = flowOf(a.Info().Kind)
+	r.flow, r.part = flowOf(a.Info().Kind)
 	steps, err := r.begin(in)
 	for err == nil {
 		if end, err := r.do(steps); err != nil || end != nil {
 			return finish(end, err)
 		}
-		if r.waits++; r.waits > min(max(least, r.size/eachWait), most) {
+		if r.waits++; r.waits > min(max(minWaits, r.size/eachWait), maxWaits) {
 			if err := r.checkpoint(); err != nil {
 				return nil, err
 			}
@@ -121,27 +123,27 @@ func (d *definitions) follow(a *agentwait.Agent, payload []byte) (*output, error
 
 // begin restores the machine, or makes one.
 func (r *run) begin(in input) (steps machine.Steps, err error) {
-	var was remembered
-	again, err := r.Restore(&was)
+	var state savedState
+	restored, err := r.Restore(&state)
 	if err != nil {
 		return steps, err
 	}
-	if again {
-		if r.plan, err = r.all.read(r, r.of, was.Version); err != nil {
+	if restored {
+		if r.plan, err = r.all.read(r, r.flow, state.Version); err != nil {
 			return steps, err
 		}
-		r.version, r.took, r.size = was.Version, was.Took, len(was.Machine)
-		r.waits = -1 // the first wait is the one before which the checkpoint was made
-		if r.machine, err = machine.Restore(r.plan, in.Parameters, was.Machine); err == nil {
-			r.prepare()
+		r.version, r.took, r.size = state.Version, state.Took, len(state.Machine)
+		r.waits = -1 // the checkpoint was made before a wait, which the replay repeats first
+		if r.machine, err = machine.Restore(r.plan, in.Parameters, state.Machine); err == nil {
+			r.configure()
 		}
 		return steps, err
 	}
-	// The version is fixed at the first claim: a replay gets the same.
-	if r.version, err = agentwait.Step(r.Agent, stepVersion, func(context.Context) (string, error) { return r.all.version(r, r.of, in.Version) }); err != nil {
+	// The version is fixed at the first claim, in a step, so that a replay gets the same version.
+	if r.version, err = agentwait.Step(r.Agent, stepVersion, func(context.Context) (string, error) { return r.all.version(r, r.flow, in.Version) }); err != nil {
 		return steps, err
 	}
-	if r.plan, err = r.all.read(r, r.of, r.version); err != nil {
+	if r.plan, err = r.all.read(r, r.flow, r.version); err != nil {
 		return steps, err
 	}
 	if r.took = in.Took; r.part == "" {
@@ -155,15 +157,15 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 	if r.machine, err = machine.New(r.plan, cmp.Or(r.part, r.plan.Entry), in.Parameters); err != nil {
 		return steps, worker.Discard(err)
 	}
-	r.prepare()
+	r.configure()
 	if err := r.Collect(); err != nil {
 		return steps, err
 	}
 	return r.machine.Begin(r.Now()), nil
 }
 
-// prepare gives the machine what it does not know itself.
-func (r *run) prepare() {
+// configure sets the hooks of the machine.
+func (r *run) configure() {
 	r.machine.Check(checker(r.all.q, r.ID()))
 	r.machine.Took(r.took)
 	r.machine.Until(r)
@@ -174,10 +176,10 @@ func (r *run) learn() (map[string]int64, error) {
 	if len(r.plan.AdaptiveKinds()) == 0 {
 		return nil, nil
 	}
-	return agentwait.Step(r.Agent, "figures", func(ctx context.Context) (map[string]int64, error) { return r.all.learn(ctx, r.plan) })
+	return agentwait.Step(r.Agent, "figures", func(ctx context.Context) (map[string]int64, error) { return r.all.readTimes(ctx, r.plan) })
 }
 
-// readInput reads the payload of a run. None is an input without parameters.
+// readInput reads the payload of a run. An empty payload is an input without parameters.
 func readInput(payload []byte) (in input, err error) {
 	if len(payload) == 0 {
 		return in, nil
@@ -189,17 +191,17 @@ func readInput(payload []byte) (in input, err error) {
 	return in, plan.CheckVersion(in.Version)
 }
 
-// do creates children. It returns the end of the run if that follows.
+// do creates children. If the run ends thereby, it returns the end.
 func (r *run) do(s machine.Steps) (*machine.End, error) {
 	if err := r.machine.Err(); err != nil {
 		return nil, err
 	}
 	for i := 0; i < len(s.Create) && s.End == nil; i++ {
-		more, err := r.create(&s.Create[i])
+		next, err := r.create(&s.Create[i])
 		if err != nil {
 			return nil, err
 		}
-		s.Add(more)
+		s.Add(next)
 		if err := r.machine.Err(); err != nil {
 			return nil, err
 		}
@@ -207,7 +209,7 @@ func (r *run) do(s machine.Steps) (*machine.End, error) {
 	return s.End, nil // the children end with the run
 }
 
-// wait waits for the next ends, and returns what follows from them.
+// wait waits for the next ends of children, and returns the steps that follow from them.
 func (r *run) wait() (steps machine.Steps, err error) {
 	from, until := r.machine.Limit()
 	wait := agentwait.Wait{Reason: "Waiting for the next node to end"}
@@ -228,8 +230,8 @@ func (r *run) wait() (steps machine.Steps, err error) {
 	return steps, nil
 }
 
-// checkpoint stores what the run remembers. A run that keeps too much for that can make the most waits, and then it ends: each wake
-// would replay all of them.
+// checkpoint stores the state of the run. A state that is too large for that is not stored, up to
+// maxWaits waits. Then the run fails, because each wake would replay all waits.
 func (r *run) checkpoint() error {
 	state, err := r.machine.State()
 	if err != nil {
@@ -237,13 +239,13 @@ func (r *run) checkpoint() error {
 	}
 	r.size = len(state)
 	if limit := r.all.q.MaxBytes() - reserve; r.size > limit {
-		if r.waits <= most {
-			return nil // it may end soon, or drop what no node reads any more
+		if r.waits <= maxWaits {
+			return nil // the run may end soon, or drop results that no node reads any more
 		}
 		return fmt.Errorf("the run keeps %d bytes of what its nodes have yielded, and the limit is %d: let them store what is large, and yield a name of it", r.size, limit)
 	}
 	r.waits = 0
-	return r.Checkpoint(remembered{r.version, r.took, state})
+	return r.Checkpoint(savedState{r.version, r.took, state})
 }
 
 // finish returns the result of a run, or the error with which it ends.
@@ -263,6 +265,7 @@ func finish(e *machine.End, err error) (*output, error) {
 	return nil, worker.Fail(e.Code, failed)
 }
 
-// codeTimeout is the code of a run that ends as what it wraps, and that was out of time. Only the clock of a task itself makes it a
-// timeout, so the run around it reads this code. No program ends with it.
+// codeTimeout is the exit code of a run that ends with the timeout of one of its nodes. A task is a
+// timeout only by its own clock, so the run around it reads this code instead. No program exits with
+// it.
 const codeTimeout = -124

@@ -15,19 +15,21 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Start enqueues a run of a definition: a task of the kind flow.<id>. A version of "" leaves it to the run, which takes the
-// newest one when it begins. more has what the task has beside its kind and its payload, such as a name or a deadline.
+// Start enqueues a run of a definition: a task of the kind flow.<id>. With version "", the run takes
+// the newest version when it begins. more sets further fields of the task, such as a name or a
+// deadline, but not its kind and payload.
 //
-// Unlike an ordinary enqueue, Start first reads the definition. It returns [refusal.ErrNotFound] if the definition or the version
-// does not exist, and [refusal.ErrInvalid] if a parameter is missing or unknown. Then nothing is enqueued.
+// Unlike an ordinary enqueue, Start first reads the definition. It returns [refusal.ErrNotFound] if
+// the definition or the version does not exist, and [refusal.ErrInvalid] if a parameter is missing
+// or unknown. Then nothing is enqueued.
 func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string]any, version string, more queue.Task) (queue.Receipt, error) {
-	text, found, err := Get(ctx, q, id, version)
+	text, storedVersion, err := Get(ctx, q, id, version)
 	if err != nil {
 		return queue.Receipt{}, nearestFlow(ctx, q, id, err)
 	}
 	d, err := plan.Read(text)
 	if err != nil {
-		return queue.Receipt{}, refusal.Failed("start a flow", id, &unreadableError{id, found, err})
+		return queue.Receipt{}, refusal.Failed("start a flow", id, &unreadableError{id, storedVersion, err})
 	}
 	if err := d.CheckInputs(parameters); err != nil {
 		return queue.Receipt{}, refusal.Failed("start a flow", id, err)
@@ -40,7 +42,7 @@ func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string
 	}
 	more.Kind = kindOf(id)
 	if version != "" {
-		more = timed(more, d)
+		more = withTimes(more, d)
 	}
 	if more.Payload, err = json.Marshal(input{Parameters: parameters, Version: version}); err != nil {
 		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("parameters", "cannot be written as JSON: %v", jsonerr.Plain(err)))
@@ -48,9 +50,9 @@ func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string
 	return q.Enqueue(ctx, more)
 }
 
-// timed sets the timeout and the policy of a run to those of its version. Without it the run would get those of the newest version,
-// which are the defaults of its kind.
-func timed(t queue.Task, d *plan.Definition) queue.Task {
+// withTimes sets the timeout, the policy and the hooks of a run to the values of its version.
+// Without it the run would get the defaults of its kind, which belong to the newest version.
+func withTimes(t queue.Task, d *plan.Definition) queue.Task {
 	if t.Timeout == 0 && t.Deadline.IsZero() {
 		t.Timeout = spanOf(d.Timeout)
 	}
@@ -66,17 +68,17 @@ func timed(t queue.Task, d *plan.Definition) queue.Task {
 	return t
 }
 
-// nearestFlow adds to an error that a definition does not exist what may have been meant.
+// nearestFlow adds the nearest existing name or version to the error of a missing definition.
 func nearestFlow(ctx context.Context, q *queue.Queue, id string, err error) error {
 	if !errors.Is(err, refusal.ErrNotFound) {
 		return err
 	}
-	all, failed := List(ctx, q)
+	flows, failed := List(ctx, q)
 	if failed != nil {
 		return err
 	}
 	var ids []string
-	for _, d := range all {
+	for _, d := range flows {
 		if d.ID == id { // the version is missing
 			return fmt.Errorf("%w: the newest of its %d versions is %s", err, len(d.Versions), d.Version)
 		}
