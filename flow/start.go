@@ -90,15 +90,16 @@ func nearestFlow(ctx context.Context, q *queue.Queue, id string, err error) erro
 	return err
 }
 
-// Runs lists the runs of a definition, a page in each call, with the filters and pages of [inspect.List]. Runs that live come
-// first, in the order of inspect.List, which reads index after index; within a page the newest is the first. A run that
-// another run has called and that has ended is listed when its caller has ended.
+// Runs lists the runs of a definition, a page in each call, with the filters and pages of
+// [inspect.List]. Live runs come first, in the order of inspect.List, which reads one index after
+// the other; within a page the newest run is the first. An ended run that another run has called is
+// listed only after its caller has ended.
 func Runs(ctx context.Context, q *queue.Queue, id string, f inspect.Filter, page string, n int) (inspect.ListPage, error) {
 	if f.Kind != "" && f.Kind != kindOf(id) {
 		return inspect.ListPage{}, refusal.Failed("list runs", id, refusal.Invalid("kind", "%s must be left out: the kind of the runs is %s", refusal.Clip(f.Kind), kindOf(id)))
 	}
 	f.Kind = kindOf(id)
-	found, err := inspect.List(ctx, q, f, page, n)
-	slices.SortStableFunc(found.Lines, func(a, b inspect.Line) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	return found, err
+	list, err := inspect.List(ctx, q, f, page, n)
+	slices.SortStableFunc(list.Lines, func(a, b inspect.Line) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return list, err
 }

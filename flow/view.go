@@ -7,10 +7,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Fault is one thing that is wrong with a definition: the path of the value, its line in the file, and a sentence.
+// Fault is an error in a definition: the path of the value, its line in the file, and a sentence.
 type Fault = plan.Fault
 
-// Faults are all faults of a definition. It is the error of Put and Check.
+// Faults are all faults of a definition, and the error of Put and Check.
 type Faults = plan.Faults
 
 // Phase is the state of a run or a node, in the words of definitions.
@@ -19,12 +19,12 @@ type Phase string
 // The phases of runs and nodes.
 const (
 	Unknown   Phase = ""          // the record of its task has been removed
-	Created   Phase = "Created"   // it waits for what is before it, or for its next attempt
+	Created   Phase = "Created"   // waits for earlier nodes, or for its next attempt
 	Ready     Phase = "Ready"     // in line
 	Running   Phase = "Running"   // a worker runs it
-	Suspended Phase = "Suspended" // it waits for its nodes, or for a signal
+	Suspended Phase = "Suspended" // waits for its nodes, or for a signal
 	Succeeded Phase = "Succeeded"
-	Failed    Phase = "Failed" // for good: its handler says that it can never succeed
+	Failed    Phase = "Failed" // permanently: its handler declared that it can never succeed
 	Error     Phase = "Error"
 	Timeout   Phase = "Timeout"
 	Cancelled Phase = "Cancelled"
@@ -33,7 +33,7 @@ const (
 // Token is the state of a node, in the words of graphs.
 type Token string
 
-// The states of tokens. A node of a graph that no token has reached has none: "".
+// The states of tokens. A node of a graph that no token has reached has the state "".
 const (
 	TokenPending    Token = "pending"
 	TokenDispatched Token = "dispatched"
@@ -45,7 +45,7 @@ const (
 	TokenCancelled  Token = "cancelled"
 )
 
-// Run is a run as it stands, or a part of one.
+// Run is the present state of a run, or of a part of one.
 type Run struct {
 	ID       string
 	Flow     string
@@ -53,11 +53,11 @@ type Run struct {
 	Template string // of a part: the template that it follows
 	Phase    Phase
 	Record   *queue.Record // of its agent
-	At       time.Time     // when it was read, on the clock of Redis
-	Removed  int           // how many of its tasks are no longer stored: their retention is over
+	At       time.Time     // the instant of the read, on the clock of Redis
+	Removed  int           // number of its tasks that are no longer stored, because their retention is over
 
-	// Nodes are its nodes in the order of the definition. A node that ran several times, in a loop or for the tokens of a
-	// fan-out, is there for each time, in the order they began.
+	// Nodes are the nodes in the order of the definition. A node that ran several times, in a loop
+	// or for the tokens of a fan-out, is listed for each time, in the order in which they began.
 	Nodes []*Node
 
 	template *plan.Template
@@ -70,20 +70,20 @@ type Node struct {
 	Phase Phase
 	Token Token
 
-	Kind     string // of its task, "" if it has none: echo and set are done by the run itself
-	Template string // that it follows, with nodes of its own
+	Kind     string // of its task, "" without a task: the run itself performs echo and set
+	Template string // the template that it follows, which has its own nodes
 	Task     string // the id of its newest task, "" before it has one
 	Attempts int
 	WaitsFor []string // nodes that must end before it begins
 	Began    time.Time
 	Ended    time.Time
-	Deadline time.Time // when it is out of time; zero: never, or not known yet
-	Msg      string    // why it has not succeeded
-	Reason   string    // workflow_timeout if the time of its run was over, synchronization_timeout if that of a fan-in
+	Deadline time.Time // of the node or its attempt; zero: none, or not known yet
+	Msg      string    // the error of a node that has not succeeded
+	Reason   string    // workflow_timeout if its run timed out, synchronization_timeout if a fan-in did
 
-	Part *Run // of a template or a workflow_call: the run that it is, if it was read
+	Part *Run // of a template or a workflow_call: its own run, if that was read
 
-	bound    bound // what the deadline belongs to
+	bound    bound // the limit that the deadline belongs to
 	call     *plan.Call
 	record   *queue.Record // of its newest task
 	siblings *siblings     // of a token of a fan-out that meets
@@ -95,7 +95,7 @@ const (
 	ReasonSynchronizationTimeout = "synchronization_timeout"
 )
 
-// bound says what the deadline of a node belongs to.
+// bound is the limit that the deadline of a node belongs to.
 type bound int
 
 const (

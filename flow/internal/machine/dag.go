@@ -11,13 +11,13 @@ import (
 
 // dag starts each node of a DAG when the nodes before it have ended.
 type dag struct {
-	Ended map[string]*End `json:"ended,omitempty"` // whose values can still be read
-	Done  []string        `json:"done,omitempty"`  // whose values cannot
+	Ended map[string]*End `json:"ended,omitempty"` // nodes whose values can still be read
+	Done  []string        `json:"done,omitempty"`  // nodes whose values were dropped
 
 	of     *plan.DAG
 	done   map[string]bool
-	left   map[string]int // how many of a node's dependencies have not ended, of the nodes that were counted
-	unread map[string]int // how many readers of a node have not begun
+	left   map[string]int // number of dependencies that have not ended, for the nodes that were counted
+	unread map[string]int // number of readers of a node that have not begun
 }
 
 func newDAG(x *plan.Template, s *state) *dag {
@@ -35,7 +35,7 @@ func newDAG(x *plan.Template, s *state) *dag {
 	}
 	for node, readers := range d.of.Readers {
 		for _, reader := range readers {
-			if d.waits(d.of.Node(reader)) > 0 {
+			if d.pending(d.of.Node(reader)) > 0 {
 				d.unread[node]++
 			}
 		}
@@ -65,12 +65,12 @@ func (d *dag) ended(m *Machine, node string, e End) {
 	}
 	d.Ended[node] = &e
 	for _, next := range d.of.Next[node] {
-		if d.count(next) > 0 {
+		if d.endDependency(next) > 0 {
 			continue
 		}
 		d.start(m, next)
 		for _, name := range d.of.Reads[next.Name] {
-			d.read(name)
+			d.release(name)
 		}
 	}
 	if len(d.of.Readers[node]) == 0 {
@@ -81,33 +81,34 @@ func (d *dag) ended(m *Machine, node string, e End) {
 	}
 }
 
-// count returns how many of a node's dependencies have not ended. It is called when one of them has ended, once for each.
-func (d *dag) count(c *plan.Call) int {
+// endDependency counts down a node's dependencies, and returns the number that remain. It is called
+// once for each dependency that ends.
+func (d *dag) endDependency(c *plan.Call) int {
 	if _, counted := d.left[c.Name]; counted {
 		d.left[c.Name]--
 	}
-	return d.waits(c)
+	return d.pending(c)
 }
 
-// waits returns how many of a node's dependencies have not ended.
-func (d *dag) waits(c *plan.Call) int {
-	left, counted := d.left[c.Name]
+// pending returns the number of a node's dependencies that have not ended.
+func (d *dag) pending(c *plan.Call) int {
+	n, counted := d.left[c.Name]
 	if !counted {
-		for _, before := range c.After {
-			if !d.has(before) {
-				left++
+		for _, dependency := range c.After {
+			if !d.has(dependency) {
+				n++
 			}
 		}
-		d.left[c.Name] = left
+		d.left[c.Name] = n
 	}
-	return left
+	return n
 }
 
 func (d *dag) has(node string) bool { return d.done[node] || d.Ended[node] != nil }
 
-// read notes that one of the readers of a node has begun. When all have, the values of the node are dropped, so that the state of a long DAG
-// stays small.
-func (d *dag) read(node string) {
+// release records that a reader of a node has begun. When all readers have begun, the values of the
+// node are dropped, so that the state of a long DAG stays small.
+func (d *dag) release(node string) {
 	if d.unread[node]--; d.unread[node] == 0 {
 		d.forget(node)
 	}
@@ -123,18 +124,19 @@ func (d *dag) forget(node string) {
 	d.Done = append(d.Done, node)
 }
 
-// variables returns what the expressions of a node can read: its inputs, and the ends of some nodes.
+// variables returns the values for the expressions of a node: its inputs, and the ends of these
+// nodes.
 func (d *dag) variables(m *Machine, names []string) map[string]any {
 	tasks := map[string]any{}
 	for _, name := range names {
 		tasks[name] = d.Ended[name].variables()
 	}
-	all := m.variables()
-	all["tasks"] = tasks
-	return all
+	values := m.variables()
+	values["tasks"] = tasks
+	return values
 }
 
-// variables returns an end as expressions read it. Of a nil end all is nil.
+// variables returns an end in the form that expressions read. For a nil end all values are nil.
 func (e *End) variables() map[string]any {
 	if e == nil {
 		return notEnded
@@ -143,7 +145,7 @@ func (e *End) variables() map[string]any {
 	return map[string]any{"phase": string(e.Phase), "code": e.Code, "msg": e.Msg, "outputs": outputs}
 }
 
-// value returns what a node has yielded: its parameters, or its result if that is no object.
+// value returns the output parameters of a node, or its result if that is no object.
 func (e *End) value() any {
 	if e.Outputs == nil {
 		return e.Result
@@ -151,46 +153,47 @@ func (e *End) value() any {
 	return e.Outputs
 }
 
-// outcome returns the end of a DAG whose nodes have all ended. A DAG without outputs of its own yields those of its last nodes, which no
-// other node awaits: those of one such node as they are, those of several by the names of the nodes.
+// outcome returns the end of a DAG whose nodes have all ended. A DAG without declared outputs yields
+// the outputs of its last nodes, on which no other node depends. The outputs of a single last node
+// are passed on unchanged. The outputs of several are an object by the names of the nodes.
 func (d *dag) outcome(m *Machine) End {
 	if d.of.Outputs != nil {
 		return d.outputs(m)
 	}
 	last := map[string]any{}
-	var only *End
+	var newest *End
 	for _, name := range slices.Sorted(maps.Keys(d.of.Kept)) {
-		only = d.Ended[name]
-		last[name] = only.value()
+		newest = d.Ended[name]
+		last[name] = newest.value()
 	}
 	e := End{Phase: Succeeded, Outputs: last}
 	if len(last) == 1 {
-		e.Outputs, e.Result = maps.Clone(only.Outputs), only.Result
+		e.Outputs, e.Result = maps.Clone(newest.Outputs), newest.Result
 	}
 	return e
 }
 
 func (d *dag) outputs(m *Machine) End {
-	all, variables := map[string]any{}, d.variables(m, slices.Sorted(maps.Keys(d.of.Kept)))
+	values, variables := map[string]any{}, d.variables(m, slices.Sorted(maps.Keys(d.of.Kept)))
 	for _, p := range d.of.Outputs {
 		v, err := p.Value.Value(variables)
 		if err != nil {
 			return End{Phase: Error, Msg: fmt.Sprintf("the output %s: %v", p.Name, err)}
 		}
-		all[p.Name] = v
+		values[p.Name] = v
 	}
-	return End{Phase: Succeeded, Outputs: all}
+	return End{Phase: Succeeded, Outputs: values}
 }
 
 func (d *dag) limit() (from, until time.Time) { return from, until }
 func (d *dag) passed(*Machine)                {}
 
-// excused reports whether what follows can begin although something ended in this way.
+// excused reports whether the next nodes can begin in spite of such an end.
 func excused(x plan.Endings, p Phase) bool {
 	return x.Failed && p == Failed || x.Error && p == Error || x.Timeout && p == Timeout || x.Cancelled && p == Cancelled
 }
 
-// failure is the phase of a container one of whose nodes has ended in a way that is not excused.
+// failure returns the phase of a template with a node that has ended in a way that is not excused.
 func failure(p Phase) Phase {
 	if p == Error {
 		return Error

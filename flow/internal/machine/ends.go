@@ -6,15 +6,16 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
-// Expressions of a token read the ends of nodes by nodes.NAME: the newest end in the token's own branch; without one, the newest in the
-// branch around it, and so on. They never read what another branch has left. When the tokens of a fan-out have met, or have all ended, what
-// was last in each node within it belongs to the branch around it.
+// Expressions of a token read the ends of nodes by nodes.NAME: the newest end in the token's own
+// branch; without one, the newest end in the branch around it, and so on. They never read ends of
+// another branch. When the tokens of a fan-out have met, or have all ended, the last end of each
+// node within it belongs to the branch around it.
 
-// read returns the ends of nodes as the expressions of a token read them.
-func (g *graph) read(of, index int) map[string]any {
+// readable returns the ends of nodes that the expressions of a token can read.
+func (g *graph) readable(fan, index int) map[string]any {
 	nodes := map[string]any{}
 	for {
-		f := g.Fans[of]
+		f := g.Fans[fan]
 		if s := f.Siblings[index]; s != nil {
 			for name, e := range s.Ends {
 				if nodes[name] == nil {
@@ -22,21 +23,22 @@ func (g *graph) read(of, index int) map[string]any {
 				}
 			}
 		}
-		if of == 0 {
+		if fan == 0 {
 			return nodes
 		}
-		of, index = f.Outer, f.Branch.Index
+		fan, index = f.Outer, f.Branch.Index
 	}
 }
 
-// keep notes the end of a node. The fan-outs around it note it too, for when they are over.
+// keep stores the end of a node in its branch, and in all fan-outs around it, which pass it on when
+// they are over.
 func (g *graph) keep(t *token, e *End) {
 	if !g.of.Kept(t.Node) {
-		return // nothing reads it
+		return // no expression reads it
 	}
 	g.set(t.Fan, t.Branch.Index, t.Node, e)
-	for of := t.Fan; of != 0; of = g.Fans[of].Outer {
-		f := g.Fans[of]
+	for id := t.Fan; id != 0; id = g.Fans[id].Outer {
+		f := g.Fans[id]
 		if f.Last == nil {
 			f.Last = map[string]*End{}
 		}
@@ -44,7 +46,7 @@ func (g *graph) keep(t *token, e *End) {
 	}
 }
 
-// set notes an end in a branch, if something can read it there.
+// set stores an end in a branch, if something can read it there.
 func (g *graph) set(of, index int, node string, e *End) {
 	f := g.Fans[of]
 	s := f.Siblings[index]
@@ -57,7 +59,7 @@ func (g *graph) set(of, index int, node string, e *End) {
 	s.Ends[node] = e
 }
 
-// leave hands the ends of a fan-out that is over to the branch around it.
+// leave passes the ends of a completed fan-out to the branch around it.
 func (g *graph) leave(f *fan) {
 	for node, e := range f.Last {
 		g.set(f.Outer, f.Branch.Index, node, e)
@@ -65,8 +67,9 @@ func (g *graph) leave(f *fan) {
 	f.Last = nil
 }
 
-// late reports whether the siblings of the tokens of a fan-out have met without them, or those of a fan-out around it. Such tokens change
-// nothing more: they are counted when what they execute has ended.
+// late reports whether the siblings of a fan-out, or of a fan-out around it, have already met. The
+// remaining tokens of such a fan-out have no further effect. They are only counted when their nodes
+// end.
 func (g *graph) late(of int) bool {
 	for ; of != 0; of = g.Fans[of].Outer {
 		if g.Fans[of].Fired {
@@ -76,20 +79,20 @@ func (g *graph) late(of int) bool {
 	return false
 }
 
-// region is what tokens of a fan-out can come to before they meet.
+// region is the part of a graph that tokens of a fan-out can reach before they meet.
 type region struct {
-	read    map[string]bool // the nodes whose ends are read there
-	longest time.Duration   // that a node can take
+	read    map[string]bool // nodes whose ends are read there
+	longest time.Duration   // the longest time of a node
 }
 
 func (g *graph) region(transition string) region {
-	found, known := g.regions[transition]
-	if !known {
-		nodes, read := g.of.Within(transition)
-		found = region{read, g.of.Longest(nodes)}
-		g.regions[transition] = found
+	r, cached := g.regions[transition]
+	if !cached {
+		nodes, readNodes := g.of.Within(transition)
+		r = region{readNodes, g.of.Longest(nodes)}
+		g.regions[transition] = r
 	}
-	return found
+	return r
 }
 
 // reads reports whether the end of a node is read there.

@@ -17,30 +17,30 @@ import (
 // fan is a fan-out whose tokens have not all ended.
 type fan struct {
 	ID         int       `json:"id,omitempty"`
-	Transition string    `json:"transition,omitempty"` // that has made it
+	Transition string    `json:"transition,omitempty"` // the transition that created it
 	Outer      int       `json:"outer,omitempty"`      // the fan-out around it
 	Branch     branch    `json:"branch,omitzero"`      // its place there
 	Size       int       `json:"size,omitempty"`
 	Live       int       `json:"live"` // tokens, and fan-outs within it whose tokens have not met
 	Arrived    []arrival `json:"arrived,omitempty"`
-	Came       int       `json:"came,omitempty"`   // siblings of which a token has arrived
+	Came       int       `json:"came,omitempty"`   // number of siblings of which a token has arrived
 	First      time.Time `json:"first,omitzero"`   // when the first token arrived or was lost
-	Failed     string    `json:"failed,omitempty"` // why the first token failed that did
-	Fired      bool      `json:"fired,omitempty"`  // its tokens have met
+	Failed     string    `json:"failed,omitempty"` // error of the first token that failed
+	Fired      bool      `json:"fired,omitempty"`  // whether its tokens have met
 
-	Siblings map[int]*sibling `json:"siblings,omitempty"` // that have arrived or still can; of the run itself the only one, 0
-	Last     map[string]*End  `json:"last,omitempty"`     // the newest end of each node within it that something reads
-	Counts   map[string]int   `json:"counts,omitempty"`   // how often its tokens were at a node, by the beginning of the key
+	Siblings map[int]*sibling `json:"siblings,omitempty"` // siblings that have arrived or still can; the run itself has only 0
+	Last     map[string]*End  `json:"last,omitempty"`     // the newest end of each node within it that an expression reads
+	Counts   map[string]int   `json:"counts,omitempty"`   // number of visits of its tokens to a node, by the beginning of the key
 }
 
-// sibling is one of the tokens that a fan-out has made, with all that it has become.
+// sibling is one of the tokens that a fan-out has made, with all tokens that descend from it.
 type sibling struct {
 	Live int             `json:"live,omitempty"` // tokens, and fan-outs within it
-	Came bool            `json:"came,omitempty"` // one of its tokens has arrived
+	Came bool            `json:"came,omitempty"` // whether one of its tokens has arrived
 	Ends map[string]*End `json:"ends,omitempty"` // the newest end of each node that its tokens can read
 }
 
-// add counts tokens of a sibling. Without one, it is lost if it has not arrived.
+// add adds n to the tokens of a sibling. A sibling without tokens is lost if it has not arrived.
 func (f *fan) add(index, n int) {
 	f.Live += n
 	s := f.Siblings[index]
@@ -64,19 +64,19 @@ func (f *fan) count(key string) int {
 	return f.Counts[key]
 }
 
-// arrival is a token that waits for its siblings. It can be a token of a fan-out within theirs.
+// arrival is a token that waits for its siblings, or a token of a fan-out within theirs.
 type arrival struct {
 	Index  int    `json:"index"`
 	Within string `json:"within,omitempty"` // its place in the fan-outs within
 	Output any    `json:"output"`
 
-	key string // of the call whose token it is; not stored, since only Meetings needs it
+	key string // of the token's call; not stored, because only Meetings needs it
 }
 
 // place returns the name of the token in its fan-out, such as 2, or 2-0 for a token of a fan-out within.
 func (a arrival) place() string { return strconv.Itoa(a.Index) + a.Within }
 
-// fanOut makes tokens for a transition. They take the place of one token of the fan-out around them.
+// fanOut makes tokens for a transition, in place of one token of the fan-out around them.
 func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[string]any) {
 	items := make([]any, x.FanOut.Count)
 	if x.FanOut.Items != nil {
@@ -107,23 +107,23 @@ func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[s
 		f.add(i, 1)
 	}
 	if g.settle(m, f.ID); g.Fans[f.ID] != f {
-		return // without items it is over at once
+		return // without items the fan-out is over at once
 	}
 	for i, item := range items {
 		g.enter(m, x.To, f.ID, branch{i, item, path + strconv.Itoa(i)})
 	}
 }
 
-// meet lets a token wait for its siblings. It leaves fan-outs within theirs.
+// meet makes a token wait for its siblings. The token leaves the fan-outs within theirs.
 func (g *graph) meet(m *Machine, x *plan.Transition, t *token, e End) {
-	of := t.Fan
+	id := t.Fan
 	b := t.Branch
-	for of != 0 && g.Fans[of].Transition != x.Meet.Group {
-		b, of = g.Fans[of].Branch, g.Fans[of].Outer
+	for id != 0 && g.Fans[id].Transition != x.Meet.Group {
+		b, id = g.Fans[id].Branch, g.Fans[id].Outer
 	}
-	f := g.Fans[of]
+	f := g.Fans[id]
 	switch {
-	case of == 0:
+	case id == 0:
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("a token has come to the synchronization before %s, and the transition %s has not made it", x.To, x.Meet.Group)})
 		return
 	}
@@ -133,11 +133,11 @@ func (g *graph) meet(m *Machine, x *plan.Transition, t *token, e End) {
 		s.Came = true
 		f.Came++
 	}
-	g.Fans[t.Fan].add(t.Branch.Index, -1) // it was counted for this transition
-	g.check(m, of)
+	g.Fans[t.Fan].add(t.Branch.Index, -1) // follow has counted it for this transition
+	g.check(m, id)
 }
 
-// begin starts the clock of the meeting.
+// begin starts the time limit of the meeting.
 func (f *fan) begin(at time.Time) {
 	if f.First.IsZero() {
 		f.First = at
@@ -152,7 +152,8 @@ func (f *fan) meeting(g *graph) *plan.Transition {
 	return g.of.Meeting(f.Transition)
 }
 
-// check lets the tokens of a fan-out continue as one if enough have arrived. As soon as that can no longer be, the run fails.
+// check replaces the tokens of a fan-out with one token if enough have arrived. If that is no longer
+// possible, the run fails.
 func (g *graph) check(m *Machine, of int) {
 	f := g.Fans[of]
 	if f == nil || f.Fired || m.state.Over {
@@ -169,14 +170,14 @@ func (g *graph) check(m *Machine, of int) {
 	case enough:
 		g.fire(m, f)
 	case meet.M > can:
-		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, can, f.why())})
+		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, can, f.cause())})
 	case f.Live == 0:
-		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.why()})
+		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.cause()})
 	}
 }
 
-// why says why tokens are missing.
-func (f *fan) why() string {
+// cause describes why tokens are missing.
+func (f *fan) cause() string {
 	if f.Failed != "" {
 		return f.Failed
 	}
@@ -186,7 +187,7 @@ func (f *fan) why() string {
 	return fmt.Sprintf("no condition led a token of the transition %s to the synchronization", f.Transition)
 }
 
-// fire replaces the tokens that have arrived with one token, which continues behind the fan-in.
+// fire replaces the tokens that have arrived with one token, which continues after the fan-in.
 func (g *graph) fire(m *Machine, f *fan) {
 	x := f.meeting(g)
 	merged, err := merge(x.Meet.Merge, f.Arrived)
@@ -205,8 +206,9 @@ func (g *graph) fire(m *Machine, f *fan) {
 	g.enter(m, x.To, f.Outer, f.Branch)
 }
 
-// merge makes one value of the results of tokens, which are in the order they arrived. Tokens of fan-outs within are numbered anew, since several
-// have the number of the token of which they were made; keyed_by_branch names them by their places, such as 2-0.
+// merge combines the results of tokens into one value. The tokens are in the order of their arrival.
+// Tokens of fan-outs within are numbered anew, because several descend from the token of the same
+// number; keyed_by_branch names them by their places, such as 2-0.
 func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 	if err := fits(arrived); err != nil {
 		return nil, err
@@ -242,7 +244,7 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 		return nil, err
 	case text != nil:
 	case how.Strategy == "append":
-		return []any{}, nil // none has the source
+		return []any{}, nil // no result has the source
 	case how.Strategy != "last_wins":
 		return map[string]any{}, nil
 	default:
@@ -259,15 +261,16 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 }
 
 // places returns the numbers of a path such as -2-0.
-func places(path string) (all []int) {
+func places(path string) (numbers []int) {
 	for _, text := range strings.FieldsFunc(path, func(c rune) bool { return c == '-' || c == '_' }) {
 		n, _ := strconv.Atoi(text)
-		all = append(all, n)
+		numbers = append(numbers, n)
 	}
-	return all
+	return numbers
 }
 
-// until returns when the meeting of a fan-out is out of time, zero if it has no limit, or none that runs.
+// until returns the instant at which the meeting of a fan-out is out of time, zero if it has no
+// limit or the limit has not started.
 func (f *fan) until(g *graph) (at time.Time) {
 	if f.Fired || f.First.IsZero() || f.meeting(g) == nil {
 		return at

@@ -11,24 +11,25 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
-// graph moves tokens from node to node. A token that a node has ended with follows each transition whose condition holds.
+// graph moves tokens from node to node. When the node of a token has ended, the token follows each
+// transition whose condition holds.
 type graph struct {
 	State  map[string]any    `json:"state,omitempty"`
-	Tokens map[string]*token `json:"tokens,omitempty"` // that execute, by the key of their call
+	Tokens map[string]*token `json:"tokens,omitempty"` // tokens that execute a node, by the key of their call
 	Fans   map[int]*fan      `json:"fans,omitempty"`   // 0 is the run itself
 	Fanned int               `json:"fanned,omitempty"` // fan-outs so far
 
 	of      *plan.Graph
-	regions map[string]region // of the fan-outs that were looked at, by their transitions
+	regions map[string]region // cache, by the transitions of fan-outs
 }
 
 // token executes a node.
 type token struct {
 	Node   string `json:"node"`
-	Fan    int    `json:"fan,omitempty"` // that it belongs to
+	Fan    int    `json:"fan,omitempty"` // the fan-out that it belongs to
 	Branch branch `json:"branch,omitzero"`
 
-	key string // of its call, when that has ended
+	key string // of its call, set when the call has ended
 }
 
 // branch is the place of a token in its fan-out.
@@ -62,7 +63,7 @@ func (g *graph) begin(m *Machine) {
 	g.enter(m, g.of.Initial, 0, branch{})
 }
 
-// enter lets a token execute a node. The token is counted already.
+// enter makes a token execute a node. The token is counted already.
 func (g *graph) enter(m *Machine, node string, of int, b branch) {
 	if m.state.Over {
 		return
@@ -72,8 +73,8 @@ func (g *graph) enter(m *Machine, node string, of int, b branch) {
 	m.start(g.of.Node(node), key, g.variables(m, of, b, nil))
 }
 
-// key returns the key of a call. It depends on the place of the token and on how often it was at the node, and not on what
-// other tokens do meanwhile.
+// key returns the key of a call. It depends only on the place of the token and the number of its
+// visits to the node, not on other tokens, so that a replay gets the same key.
 func (g *graph) key(node string, of int, b branch) string {
 	key := node
 	if b.Path != "" {
@@ -85,12 +86,13 @@ func (g *graph) key(node string, of int, b branch) string {
 	return key
 }
 
-// variables returns what expressions can read for a token. output is what its node has yielded, if it has ended.
+// variables returns the values that a token's expressions can read. output is the result of its
+// node, nil before that has ended.
 func (g *graph) variables(m *Machine, of int, b branch, output any) map[string]any {
-	all := m.variables()
-	all["state"], all["nodes"] = g.State, g.withNotEnded(g.read(of, b.Index))
-	all["_branch"] = map[string]any{"index": b.Index, "item": b.Item, "output": output}
-	return all
+	values := m.variables()
+	values["state"], values["nodes"] = g.State, g.withNotEnded(g.readable(of, b.Index))
+	values["_branch"] = map[string]any{"index": b.Index, "item": b.Item, "output": output}
+	return values
 }
 
 func (g *graph) ended(m *Machine, key string, e End) {
@@ -108,7 +110,7 @@ func (g *graph) ended(m *Machine, key string, e End) {
 	}
 	g.keep(t, &e)
 	if c.Action != nil && c.Action.Type == plan.Set {
-		for _, path := range slices.Sorted(maps.Keys(e.Outputs)) { // what is outside comes before what is inside it
+		for _, path := range slices.Sorted(maps.Keys(e.Outputs)) { // sorted, so that an object is set before its members
 			if names := strings.Split(path, "."); names[0] == "state" && len(names) > 1 {
 				g.State = write(g.State, names[1:], e.Outputs[path])
 			}
@@ -117,7 +119,8 @@ func (g *graph) ended(m *Machine, key string, e End) {
 	g.follow(m, t, e)
 }
 
-// follow moves a token on. If no transition takes it, it has done its work. The first transition that ends the fan-out ends the others too.
+// follow moves a token on. If no transition takes it, it is done. If a transition ends the fan-out,
+// the token follows no further one.
 func (g *graph) follow(m *Machine, t *token, e End) {
 	var taken []*plan.Transition
 	variables := g.variables(m, t.Fan, t.Branch, e.yield())
@@ -152,13 +155,14 @@ func (g *graph) follow(m *Machine, t *token, e End) {
 	g.done(m, t.Fan, t.Branch.Index)
 }
 
-// done counts that a token of a fan-out has ended, or has become others that are counted.
+// done counts down the tokens of a fan-out, when one has ended or has been replaced by others that
+// are counted.
 func (g *graph) done(m *Machine, of, index int) {
 	g.Fans[of].add(index, -1)
 	g.settle(m, of)
 }
 
-// settle does what follows when there are fewer tokens of a fan-out.
+// settle continues after a fan-out has lost a token.
 func (g *graph) settle(m *Machine, of int) {
 	f := g.Fans[of]
 	switch {
@@ -171,17 +175,18 @@ func (g *graph) settle(m *Machine, of int) {
 	case f.Fired:
 	case f.meeting(g) != nil && !g.late(of):
 		g.check(m, of)
-	case f.Live == 0: // its tokens do not meet: they were part of what is around them
+	case f.Live == 0: // its tokens do not meet, so their ends belong to the branch around it
 		delete(g.Fans, of)
 		g.leave(f)
 		g.done(m, f.Outer, f.Branch.Index)
 	}
 }
 
-// lose handles a token whose node has not succeeded. Where its siblings meet, it is missing. Otherwise the run fails.
+// lose handles a token whose node has not succeeded. If its siblings meet, the token is missing
+// there. Otherwise the run fails.
 func (g *graph) lose(m *Machine, t *token, msg string, e End) {
-	for of := t.Fan; of != 0; of = g.Fans[of].Outer {
-		f := g.Fans[of]
+	for id := t.Fan; id != 0; id = g.Fans[id].Outer {
+		f := g.Fans[id]
 		if f.meeting(g) == nil {
 			continue
 		}
@@ -195,7 +200,7 @@ func (g *graph) lose(m *Machine, t *token, msg string, e End) {
 	m.end(End{Phase: failure(e.Phase), Code: e.Code, Msg: msg})
 }
 
-// finish ends a run whose tokens have all done their work.
+// finish ends a run whose tokens are all done.
 func (g *graph) finish(m *Machine) {
 	outputs := maps.Clone(g.State)
 	if g.of.Output != nil {
@@ -213,7 +218,8 @@ func (g *graph) finish(m *Machine) {
 	m.end(End{Phase: Succeeded, Outputs: outputs})
 }
 
-// yield returns the result of a node for its branch: the whole of it if it is known.
+// yield returns the value of a node for its branch: its whole result if there is one, otherwise its
+// parameters.
 func (e *End) yield() any {
 	if e.Result != nil {
 		return e.Result
@@ -221,7 +227,8 @@ func (e *End) yield() any {
 	return e.Outputs
 }
 
-// write returns an object with a value at a path. It changes no object: others have them too, such as the results of nodes.
+// write returns an object with a value at a path. It copies the objects on the path, because they
+// can belong to others too, such as the results of nodes.
 func write(object map[string]any, path []string, v any) map[string]any {
 	changed := map[string]any{}
 	maps.Copy(changed, object)
@@ -233,7 +240,7 @@ func write(object map[string]any, path []string, v any) map[string]any {
 	return changed
 }
 
-// limit returns when the nearest meeting is out of time.
+// limit returns the start and the end of the earliest time limit of a meeting.
 func (g *graph) limit() (from, until time.Time) {
 	if f := g.nearest(); f != nil {
 		return f.First, f.until(g)
@@ -241,21 +248,22 @@ func (g *graph) limit() (from, until time.Time) {
 	return from, until
 }
 
-// nearest returns the fan-out whose meeting is out of time first, nil if none has a limit that runs.
-func (g *graph) nearest() (found *fan) {
-	for _, of := range slices.Sorted(maps.Keys(g.Fans)) {
-		f := g.Fans[of]
-		if g.late(of) {
+// nearest returns the fan-out whose meeting is out of time first, nil if no limit has started.
+func (g *graph) nearest() (first *fan) {
+	for _, id := range slices.Sorted(maps.Keys(g.Fans)) {
+		f := g.Fans[id]
+		if g.late(id) {
 			continue
 		}
-		if until := f.until(g); !until.IsZero() && (found == nil || until.Before(found.until(g))) {
-			found = f
+		if until := f.until(g); !until.IsZero() && (first == nil || until.Before(first.until(g))) {
+			first = f
 		}
 	}
-	return found
+	return first
 }
 
-// proceeds reports whether the nearest meeting that is out of time continues with those that have arrived.
+// proceeds reports whether the meeting that is out of time first then continues with the tokens that
+// have arrived.
 func (g *graph) proceeds() bool {
 	f := g.nearest()
 	return f != nil && f.meeting(g).Meet.Proceed && len(f.Arrived) > 0

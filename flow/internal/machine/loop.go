@@ -12,9 +12,9 @@ import (
 
 // loop runs its body for each item of a list, or until an expression holds.
 type loop struct {
-	Items   []any `json:"-"`               // they follow from the inputs
-	Begun   int   `json:"begun,omitempty"` // rounds
-	Ended   int   `json:"ended,omitempty"`
+	Items   []any `json:"-"`                 // not stored, because the inputs determine them
+	Begun   int   `json:"begun,omitempty"`   // rounds
+	Ended   int   `json:"ended,omitempty"`   // rounds
 	Outputs []any `json:"outputs,omitempty"` // of the rounds of items, in their order
 	Last    *End  `json:"last,omitempty"`    // the newest end of a round
 
@@ -27,7 +27,7 @@ func newLoop(x *plan.Template, s *state) *loop {
 	}
 	l := s.Loop
 	if l.of = x.Loop; l.Begun > 0 && l.of.Items != nil {
-		l.Items, _ = l.evaluate(s.Inputs) // as begin did
+		l.Items, _ = l.evaluate(s.Inputs) // without error, because begin has evaluated them
 	}
 	return l
 }
@@ -52,7 +52,7 @@ func (l *loop) begin(m *Machine) {
 	}
 }
 
-// evaluate returns the items for some inputs.
+// evaluate returns the items for these inputs.
 func (l *loop) evaluate(inputs map[string]any) ([]any, error) {
 	v, err := l.of.Items.Value(map[string]any{"inputs": map[string]any{"parameters": inputs}})
 	items, ok := v.([]any)
@@ -75,14 +75,15 @@ func (l *loop) next(m *Machine) {
 	m.start(l.of.Body, "round/"+strconv.Itoa(i), l.variables(m, i))
 }
 
-// variables returns what the expressions of a round can read. Before the first round has ended, all of last is nil.
+// variables returns the values that the expressions of a round can read. Before the first round has
+// ended, all values of last are nil.
 func (l *loop) variables(m *Machine, i int) map[string]any {
-	all := m.variables()
-	all["index"], all["last"], all["item"] = i, l.Last.variables(), nil
+	values := m.variables()
+	values["index"], values["last"], values["item"] = i, l.Last.variables(), nil
 	if l.of.Items != nil {
-		all["item"] = l.Items[i]
+		values["item"] = l.Items[i]
 	}
-	return all
+	return values
 }
 
 func (l *loop) ended(m *Machine, key string, e End) {
@@ -99,10 +100,10 @@ func (l *loop) ended(m *Machine, key string, e End) {
 		l.finish(m)
 		return
 	}
-	switch over, err := l.of.Until.Condition(l.variables(m, i)); {
+	switch holds, err := l.of.Until.Condition(l.variables(m, i)); {
 	case err != nil:
 		m.end(End{Phase: Error, Msg: fmt.Sprintf("until, after round %d: %v", i, err)})
-	case over:
+	case holds:
 		m.end(End{Phase: Succeeded, Outputs: e.Outputs, Result: e.Result})
 	case l.Ended == l.of.Most:
 		m.end(End{Phase: Failed, Msg: fmt.Sprintf("the loop has made %d rounds, its limit, and %s does not hold", l.Ended, l.of.Until)})

@@ -1,5 +1,6 @@
-// Package machine follows a plan. A Machine knows what has ended so far, and says what begins and ends next. It does nothing
-// itself: it has no clock, calls no server, and gives the same steps for the same ends, so that a run can be replayed.
+// Package machine executes a plan as a state machine. A Machine gets the ends of children, and
+// returns the children to create and the end of the run. It has no clock, calls no server, and
+// returns the same steps for the same ends, so that a run can be replayed.
 package machine
 
 import (
@@ -16,54 +17,54 @@ import (
 	"github.com/curfew-dev/curfew/internal/expr/value"
 )
 
-// Phase is how something ended, in the words of definitions.
+// Phase is the kind of an end, in the words of definitions.
 type Phase string
 
-// The phases of what has ended.
+// The phases of ends.
 const (
 	Succeeded Phase = "Succeeded"
-	Failed    Phase = "Failed" // for good: its handler says that it can never succeed
+	Failed    Phase = "Failed" // permanently: its handler declared that it can never succeed
 	Error     Phase = "Error"
 	Timeout   Phase = "Timeout"
 	Cancelled Phase = "Cancelled"
 )
 
-// End is how a child, a node or a whole template has ended.
+// End is the end of a child, a node or a whole template.
 type End struct {
 	Phase   Phase          `json:"phase"`
 	Code    int            `json:"code,omitempty"`
 	Msg     string         `json:"msg,omitempty"`
 	Outputs map[string]any `json:"outputs,omitzero"` // outputs.parameters; an empty object is not nil
-	Result  any            `json:"result,omitempty"` // the whole result, if that is something else
+	Result  any            `json:"result,omitempty"` // the whole result, if that is no object of parameters
 	At      time.Time      `json:"at,omitzero"`
 	Began   time.Time      `json:"-"` // when the task of a child was created
 	Until   time.Time      `json:"-"` // its deadline, zero if it had none
 }
 
-// Child is a task that begins.
+// Child is a task to create.
 type Child struct {
 	Name     string // unique in the run of the machine
 	Node     string
-	Action   *plan.Action   // what it does, or
-	Template string         // the template that it follows, with a machine of its own
+	Action   *plan.Action   // nil for a child with a Template
+	Template string         // followed by a machine of its own
 	Options  map[string]any // of the action, evaluated
 	Inputs   map[string]any
 	Times    plan.Times
-	Retry    plan.Retry // of a task; what follows a template is tried again by this machine
-	Signal   string     // of what waits for a signal: its name, and
-	Nth      int        // which one of that name it is
-	Begins   time.Time  // of a further attempt by this machine: not before, and
-	Deadline time.Time  // that of all attempts
+	Retry    plan.Retry // of a task; this machine retries a child with a Template itself
+	Signal   string     // name of the signal that the child waits for
+	Nth      int        // number of the signal among those of this name
+	Begins   time.Time  // earliest start of a retry by this machine
+	Deadline time.Time  // deadline of all attempts of such a call
 }
 
-// Steps is what has to be done next. Nothing is cancelled one by one: siblings that a meeting no longer awaits continue, and all that is
-// under way ends with the run.
+// Steps is the work to do next. It cancels nothing: siblings that a meeting no longer awaits
+// continue, and everything under way ends with the run.
 type Steps struct {
 	Create []Child
-	End    *End // the template has ended
+	End    *End // end of the template, nil while it continues
 }
 
-// Add appends steps that follow these. The first end counts.
+// Add appends further steps. The first end counts.
 func (s *Steps) Add(next Steps) {
 	s.Create = append(s.Create, next.Create...)
 	if s.End == nil {
@@ -74,11 +75,11 @@ func (s *Steps) Add(next Steps) {
 // body is the part of a machine that depends on the kind of its template.
 type body interface {
 	begin(m *Machine)
-	// ended is called when a call has ended for good. key is what start was called with.
+	// ended is called when a call has ended without a retry. key is the argument of start.
 	ended(m *Machine, key string, e End)
-	// limit returns the instant at which the next wait times out, or zero if no wait has a limit.
+	// limit returns the start and the end of the earliest limit of a wait, or zero.
 	limit() (from, until time.Time)
-	// passed is called when that instant has passed.
+	// passed is called when that limit has passed.
 	passed(m *Machine)
 }
 
@@ -90,34 +91,36 @@ type Machine struct {
 	state *state
 	at    time.Time // of the end that is being handled
 	due   []due     // ends of calls that take no time
-	held  int       // bytes of them
+	held  int       // bytes of the values in due
 	steps Steps
 	watch Watch
 	check func(*Child) error
 	took  map[string]int64
-	until context.Context // nil: none
+	until context.Context // stops a long step; can be nil
 }
 
-// due is the end of a call that the machine has performed itself, and that its body has not handled yet.
+// due is the end of a call that the machine has performed itself, and which its body has not handled
+// yet.
 type due struct {
 	key  string
 	end  End
 	size int
 }
 
-// Watch is called for each call that begins, with a nil end, and for each one that has ended for good. child is the newest
-// child of the call, "" if it has none. key distinguishes the calls of a node.
+// Watch is called for each call that begins, with a nil end, and for each call that has ended
+// without a retry. child is the newest child of the call, "" if it has none. key distinguishes the
+// calls of a node.
 type Watch func(node, key, child string, e *End)
 
-// state is what a Machine must remember.
+// state is the stored state of a Machine.
 type state struct {
 	Template string           `json:"template"`
-	Inputs   map[string]any   `json:"-"`               // the run has them
-	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
+	Inputs   map[string]any   `json:"-"`               // not stored, because the payload of the run has them
+	Calls    map[string]*call `json:"calls,omitempty"` // calls under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
 	Made     int              `json:"made,omitempty"`    // calls so far
-	Yielded  int              `json:"yielded,omitempty"` // bytes that calls that take no time have yielded since the state was weighed
-	Signals  map[string]int   `json:"signals,omitempty"` // how many of a name were awaited so far
+	Yielded  int              `json:"yielded,omitempty"` // bytes of the results of calls that take no time, since the state was weighed
+	Signals  map[string]int   `json:"signals,omitempty"` // number of signals of each name that were awaited so far
 	DAG      *dag             `json:"dag,omitempty"`
 	Loop     *loop            `json:"loop,omitempty"`
 	Graph    *graph           `json:"graph,omitempty"`
@@ -126,11 +129,11 @@ type state struct {
 
 // call is a call that is under way.
 type call struct {
-	Key   string         `json:"key"` // what the body knows it by
+	Key   string         `json:"key"` // for the body
 	Node  string         `json:"node"`
 	Tries int            `json:"tries"`
-	First time.Time      `json:"first"`           // when it was first dispatched
-	Total time.Duration  `json:"total,omitempty"` // the adaptive time of all attempts, as the first one had it
+	First time.Time      `json:"first"`           // start of the first attempt
+	Total time.Duration  `json:"total,omitempty"` // the adaptive limit of all attempts, as of the first attempt
 	In    map[string]any `json:"in,omitzero"`
 
 	of *plan.Call
@@ -138,17 +141,17 @@ type call struct {
 
 // New returns a machine for a template of a plan.
 func New(d *plan.Definition, template string, inputs map[string]any) (*Machine, error) {
-	return from(d, &state{Template: template, Inputs: inputs, Calls: map[string]*call{}})
+	return newMachine(d, &state{Template: template, Inputs: inputs, Calls: map[string]*call{}})
 }
 
-// Restore returns a machine with a state that State has returned, and with the inputs that New was given.
+// Restore returns a machine with the state from State, and the inputs from New.
 func Restore(d *plan.Definition, inputs map[string]any, text []byte) (*Machine, error) {
 	s := &state{}
 	if err := value.Decode(text, s, false); err != nil {
 		return nil, fmt.Errorf("the state of the run cannot be read: %w", err)
 	}
 	s.Inputs = inputs
-	if x := d.Templates[s.Template]; x != nil && !s.Over { // Begin has set the values of those that are not given
+	if x := d.Templates[s.Template]; x != nil && !s.Over { // Begin has set the defaults of missing inputs
 		var err error
 		if s.Inputs, err = withDefaults(x, inputs); err != nil {
 			return nil, err
@@ -157,10 +160,10 @@ func Restore(d *plan.Definition, inputs map[string]any, text []byte) (*Machine, 
 	if s.Calls == nil {
 		s.Calls = map[string]*call{}
 	}
-	return from(d, s)
+	return newMachine(d, s)
 }
 
-func from(d *plan.Definition, s *state) (*Machine, error) {
+func newMachine(d *plan.Definition, s *state) (*Machine, error) {
 	x := d.Templates[s.Template]
 	if x == nil {
 		return nil, fmt.Errorf("the definition has no template %q", s.Template)
@@ -185,18 +188,21 @@ func from(d *plan.Definition, s *state) (*Machine, error) {
 // Watch sets a function that is called for each call. Set it before Begin.
 func (m *Machine) Watch(watch Watch) { m.watch = watch }
 
-// Check sets a function that is called for each child before it is created. If it returns an error, the child is not created, and its
-// call ends with it. Set it before Begin, and after Restore.
+// Check sets a function that is called for each child before it is created. If it returns an error,
+// the child is not created, and its call ends with the error. Set it before Begin, and after
+// Restore.
 func (m *Machine) Check(check func(*Child) error) { m.check = check }
 
-// Took sets what 99.5 % of the tasks of kinds with adaptive times took at most, in ms. Set it before Begin, and after Restore.
+// Took sets, for kinds with adaptive limits, the time in ms within which 99.5 % of their tasks
+// ended. Set it before Begin, and after Restore.
 func (m *Machine) Took(took map[string]int64) { m.took = took }
 
-// Until makes the machine stop in the midst of a step when a context ends: nodes that take no time can be many. Then its steps are not
-// whole, Err returns why, and the machine is of no more use. Set it before Begin, and after Restore.
+// Until makes the machine stop within a step when a context ends, because a step with many nodes
+// that take no time can be long. Then its steps are incomplete, Err returns the cause, and the
+// machine must not be used any more. Set it before Begin, and after Restore.
 func (m *Machine) Until(ctx context.Context) { m.until = ctx }
 
-// Err returns why the machine has stopped in the midst of a step, or nil.
+// Err returns the cause if the machine has stopped within a step, otherwise nil.
 func (m *Machine) Err() error {
 	if m.until == nil {
 		return nil
@@ -204,7 +210,7 @@ func (m *Machine) Err() error {
 	return context.Cause(m.until)
 }
 
-// State returns what Restore needs.
+// State returns the state for Restore.
 func (m *Machine) State() ([]byte, error) {
 	if err := fits(m.state); err != nil {
 		return nil, err
@@ -212,7 +218,7 @@ func (m *Machine) State() ([]byte, error) {
 	return json.Marshal(m.state)
 }
 
-// Begin begins at an instant.
+// Begin begins the run at an instant.
 func (m *Machine) Begin(at time.Time) Steps {
 	m.at = at
 	if inputs, err := withDefaults(m.of, m.state.Inputs); err != nil {
@@ -228,17 +234,17 @@ func (m *Machine) Begin(at time.Time) Steps {
 func (m *Machine) Ended(child string, e End) Steps {
 	c := m.state.Calls[child]
 	if c == nil || m.state.Over {
-		return Steps{} // its end is no longer of interest
+		return Steps{} // the call has ended already, or the run has
 	}
 	m.at = e.At
 	delete(m.state.Calls, child)
-	if !m.again(c, &e) {
+	if !m.retry(c, &e) {
 		m.ended(c.Node, c.Key, child, e)
 	}
 	return m.take()
 }
 
-// ended lets the body handle the end of a call.
+// ended passes the end of a call to the body.
 func (m *Machine) ended(node, key, child string, e End) {
 	if m.watch != nil {
 		m.watch(node, key, child, &e)
@@ -246,7 +252,7 @@ func (m *Machine) ended(node, key, child string, e End) {
 	m.body.ended(m, key, e)
 }
 
-// Follow handles the end of a child, and before it each limit that had passed by then.
+// Follow handles the end of a child, after the limits that had passed before it.
 func (m *Machine) Follow(child string, e End) Steps {
 	steps := m.PassedBefore(e.At)
 	steps.Add(m.Ended(child, e))
@@ -261,8 +267,8 @@ func (m *Machine) PassedBefore(at time.Time) (steps Steps) {
 	return steps
 }
 
-// Limit returns the instant at which Passed must be called if no child ends before, and from when on it is counted. It
-// is zero if nothing has a limit, and after the end.
+// Limit returns the instant at which Passed must be called unless a child ends before, and the
+// instant from which this limit is counted. Both are zero if nothing has a limit, and after the end.
 func (m *Machine) Limit() (from, until time.Time) {
 	if m.state.Over {
 		return from, until
@@ -272,8 +278,8 @@ func (m *Machine) Limit() (from, until time.Time) {
 
 // Proceeds reports whether the template continues when the instant of Limit passes.
 func (m *Machine) Proceeds() bool {
-	g, is := m.body.(*graph)
-	return is && g.proceeds()
+	g, ok := m.body.(*graph)
+	return ok && g.proceeds()
 }
 
 // Passed handles that the instant of Limit has passed.
@@ -283,7 +289,7 @@ func (m *Machine) Passed() Steps {
 	return m.take()
 }
 
-// take handles the calls that have taken no time, and returns the steps.
+// take handles the ends of calls that take no time, and returns the steps.
 func (m *Machine) take() Steps {
 	for len(m.due) > 0 && !m.state.Over && m.Err() == nil {
 		next := m.due[0]
@@ -302,7 +308,7 @@ func (m *Machine) end(e End) {
 		return
 	}
 	if e.Phase == Succeeded && e.Outputs == nil && e.Result != nil {
-		e.Outputs, e.Result = map[string]any{"value": e.Result}, nil // a run yields an object
+		e.Outputs, e.Result = map[string]any{"value": e.Result}, nil // the result of a run must be an object
 	}
 	e.At = m.at
 	if err := fits(e.Outputs); err != nil {
@@ -311,50 +317,51 @@ func (m *Machine) end(e End) {
 	m.state.Over, m.steps.End = true, &e
 }
 
-// withDefaults returns inputs, with the values that a template has for those that are not given. A default can read the inputs that are
-// given, and those that are declared before it.
+// withDefaults returns inputs with the template's defaults for those that are missing. A default can
+// read the passed inputs, and the inputs that are declared before it.
 func withDefaults(x *plan.Template, given map[string]any) (map[string]any, error) {
-	all := map[string]any{}
-	maps.Copy(all, given)
+	values := map[string]any{}
+	maps.Copy(values, given)
 	for _, p := range x.Inputs {
-		if _, given := all[p.Name]; given {
+		if _, ok := values[p.Name]; ok {
 			continue
 		}
 		if p.Value == nil {
 			return nil, fmt.Errorf("the input %s of the template %s is missing", p.Name, x.Name)
 		}
-		v, err := p.Value.Value(map[string]any{"inputs": map[string]any{"parameters": all}})
+		v, err := p.Value.Value(map[string]any{"inputs": map[string]any{"parameters": values}})
 		if err != nil {
 			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, x.Name, err)
 		}
-		all[p.Name] = v
+		values[p.Name] = v
 	}
-	if len(all) == len(given) {
-		return all, nil // checked by what has given them
+	if len(values) == len(given) {
+		return values, nil // checked by the caller
 	}
-	return all, inputsFit(all)
+	return values, inputsFit(values)
 }
 
-// inputsFit refuses inputs that are too large together, although each one of them is not.
-func inputsFit(all map[string]any) error {
-	if err := value.Check(all); err != nil {
+// inputsFit returns an error for inputs that are too large together, even if each single input is
+// not.
+func inputsFit(inputs map[string]any) error {
+	if err := value.Check(inputs); err != nil {
 		return fmt.Errorf("its inputs: %w", err)
 	}
 	return nil
 }
 
-// variables returns what expressions can read of the inputs.
+// variables returns the inputs in the form that expressions read.
 func (m *Machine) variables() map[string]any {
 	return map[string]any{"inputs": map[string]any{"parameters": m.state.Inputs}}
 }
 
-// start begins a call. The body gets its end with the key.
+// start begins a call. The body's method ended gets its end with the key.
 func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
 	if m.Err() != nil {
 		return
 	}
 	if m.state.Made++; m.state.Made > m.plan.MaxNodes {
-		m.end(End{Phase: Error, Msg: fmt.Sprintf("the run has made %d nodes, its limit", m.plan.MaxNodes)}) // not one more
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("the run has made %d nodes, its limit", m.plan.MaxNodes)}) // the end comes before the next node begins
 		return
 	}
 	inputs, action, options, err := m.resolve(c, variables)
@@ -368,10 +375,11 @@ func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
 	}
 }
 
-// resolve evaluates the inputs of a call, and finds its action: its own, or that of a leaf template.
+// resolve evaluates the inputs of a call, and returns its action: its own, or the action of a leaf
+// template.
 func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[string]any, action *plan.Action, options map[string]any, err error) {
 	inputs = map[string]any{}
-	if m.of.Action != nil { // a run that begins with a leaf: the inputs of the template are those of its call
+	if m.of.Action != nil { // a run that begins with a leaf: its call has the inputs of the template
 		maps.Copy(inputs, m.state.Inputs)
 	}
 	for _, p := range c.Inputs {
@@ -407,8 +415,8 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 	if child.Action == nil {
 		child.Template = c.of.Template
 	}
-	if triesAgain(child.Action) {
-		m.bound(&child, c)
+	if isRetriedHere(child.Action) {
+		m.setLimits(&child, c)
 	}
 	m.name(&child, c)
 	if m.check != nil {
@@ -424,9 +432,10 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 	m.steps.Create = append(m.steps.Create, child)
 }
 
-// bound sets the limits of an attempt of a call that this machine tries again: its own time, within that of all attempts. The time of an
-// attempt counts from its creation, that of all attempts from the creation of the first one.
-func (m *Machine) bound(child *Child, c *call) {
+// setLimits sets the limits of an attempt of a call that this machine retries: the attempt's own
+// limit, within the limit of all attempts. The former counts from the creation of the attempt, the
+// latter from the creation of the first attempt.
+func (m *Machine) setLimits(child *Child, c *call) {
 	total, each := child.Times.Total, child.Times.Attempt
 	child.Retry, child.Times.Attempt, child.Times.Line = plan.Retry{}, plan.Span{}, plan.Span{}
 	if c.Tries == 1 {
@@ -437,11 +446,12 @@ func (m *Machine) bound(child *Child, c *call) {
 	if total.Time > 0 {
 		child.Deadline = c.First.Add(total.Time)
 	} else if !each.Set {
-		child.Times.Total = total // none
+		child.Times.Total = total // no limit
 	}
 }
 
-// name gives a child its name. It says the node, its place in the run, and the attempt. What waits for a signal is the signal.
+// name sets the name of a child, from the node, its place in the run, and the attempt. A child that
+// waits for a signal has the name of the signal's child.
 func (m *Machine) name(child *Child, c *call) {
 	signal, _ := child.Options["signal"].(string)
 	switch {
@@ -462,7 +472,7 @@ func (m *Machine) name(child *Child, c *call) {
 	}
 }
 
-// action returns what a call does, nil if it follows a template.
+// action returns the action of a call, nil if the call follows a template.
 func (m *Machine) action(c *call) *plan.Action {
 	if x := m.plan.Templates[c.of.Template]; x != nil {
 		return x.Action
@@ -470,7 +480,8 @@ func (m *Machine) action(c *call) *plan.Action {
 	return c.of.Action
 }
 
-// times returns the limits of a call. Those that are adaptive are made of what the tasks of its kind took.
+// times returns the limits of a call. Adaptive limits are computed from the times that the tasks of
+// its kind took.
 func (m *Machine) times(c *call) plan.Times {
 	times := c.of.Times
 	if x := m.plan.Templates[c.of.Template]; x != nil {
@@ -490,40 +501,41 @@ func (m *Machine) times(c *call) plan.Times {
 	return times
 }
 
-// triesAgain reports whether a machine tries a call with an action again, and not the queue: what follows a template must begin with new
-// children.
-func triesAgain(a *plan.Action) bool { return a == nil || a.Type == plan.WorkflowCall }
+// isRetriedHere reports whether the machine, not the queue, retries a call with this action. A retry
+// of a template must begin with new children, which the queue cannot create.
+func isRetriedHere(a *plan.Action) bool { return a == nil || a.Type == plan.WorkflowCall }
 
-// again begins another attempt of a call if there is one. If an expression that cannot be evaluated decides, the end says why.
-func (m *Machine) again(c *call, e *End) bool {
-	retry := c.of.Retry
-	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !triesAgain(m.action(c)) {
+// retry begins another attempt of a call, and reports whether there is one. If the retry expression
+// cannot be evaluated, there is none, and the message of the end names the error.
+func (m *Machine) retry(c *call, e *End) bool {
+	policy := c.of.Retry
+	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > policy.Limit || !isRetriedHere(m.action(c)) {
 		return false
 	}
 	if c.Tries == 1 && !e.Began.IsZero() {
-		m.count(c, *e)
+		m.startTotal(c, *e)
 	}
 	times := m.times(c)
-	wanted := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
-	if retry.Expression != "" {
+	retried := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
+	if policy.Expression != "" {
 		var err error
-		wanted, err = expr.EvaluateRetry(c.of.Name, retry.Expression, expr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
+		retried, err = expr.EvaluateRetry(c.of.Name, policy.Expression, expr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
 		if err != nil {
 			e.Msg = e.Msg + "; " + err.Error()
 			return false
 		}
 	}
-	next := e.At.Add(retry.Backoff.Before(c.Tries + 1))
-	if total := times.Total; !wanted || total.Time > 0 && !next.Before(c.First.Add(total.Time)) {
+	next := e.At.Add(policy.Backoff.Before(c.Tries + 1))
+	if total := times.Total; !retried || total.Time > 0 && !next.Before(c.First.Add(total.Time)) {
 		return false
 	}
 	m.dispatch(c, nil)
 	return true
 }
 
-// count makes the time of all attempts of a call begin with the first one, which has ended. An adaptive time is the one that this attempt
-// had, so that a reader of the run, who does not know what the machine was given, sees the same.
-func (m *Machine) count(c *call, first End) {
+// startTotal starts the total timeout at the first attempt, which has ended. An adaptive timeout
+// keeps its first value, so that a replay, which does not know the figures at that time, agrees.
+func (m *Machine) startTotal(c *call, first End) {
 	c.First = first.Began
 	times := m.times(c)
 	had := first.Until.Sub(first.Began)
@@ -547,7 +559,7 @@ func (m *Machine) callOf(node string) *plan.Call {
 	return &plan.Call{Name: m.of.Name, Action: m.of.Action, Times: m.of.Times}
 }
 
-// inline reports whether the machine performs an action itself, since it takes no time.
+// inline reports whether the machine performs an action itself, because it takes no time.
 func inline(a *plan.Action, inputs map[string]any) bool {
 	return a.Type == plan.Set || a.Type == plan.Echo && inputs["suspend"] != true
 }
@@ -568,15 +580,15 @@ func yield(a *plan.Action, inputs, options map[string]any) End {
 	return e
 }
 
-// perform notes the end of a call that takes no time. The body handles it when it is done with what it does now, so that a long
-// row of such calls is no deep recursion.
+// perform queues the end of a call that takes no time. The body handles it after its present work,
+// so that a long chain of such calls is no deep recursion.
 func (m *Machine) perform(c *plan.Call, key string, e End) {
 	e.At = m.at
 	if m.watch != nil {
 		m.watch(c.Name, key, "", nil)
 		m.watch(c.Name, key, "", &e)
 	}
-	next := due{key, e, value.Size(e.Outputs, mostKept)}
+	next := due{key, e, value.Size(e.Outputs, maxKept)}
 	m.due = append(m.due, next)
 	m.weigh(next.size)
 }

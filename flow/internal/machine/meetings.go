@@ -8,17 +8,17 @@ import (
 
 // Meeting is a place where tokens wait for their siblings.
 type Meeting struct {
-	To      string    // the node behind it
+	To      string    // the node after the fan-in
 	Arrived []string  // keys of the calls whose tokens wait
 	Missing []string  // keys of the calls that are under way and whose tokens belong to the same fan-out
-	Until   time.Time // zero: no token has come, or it has no limit
-	Proceed bool      // then those that have come continue; otherwise the run fails
-	Needed  []string  // those of the missing without which the run fails
+	Until   time.Time // zero: no token has arrived, or there is no limit
+	Proceed bool      // whether the tokens that have arrived then continue; otherwise the run fails
+	Needed  []string  // keys of Missing without which the run fails
 }
 
-// Meetings returns where tokens wait, or have waited when the run ended. It knows all keys only if the machine has followed
-// the run from its beginning.
-func (m *Machine) Meetings() (all []Meeting) {
+// Meetings returns the places where tokens wait, or waited when the run ended. It knows all keys
+// only if the machine has followed the run from its beginning.
+func (m *Machine) Meetings() (list []Meeting) {
 	g := m.state.Graph
 	if g == nil {
 		return nil
@@ -29,24 +29,24 @@ func (m *Machine) Meetings() (all []Meeting) {
 		if x == nil || g.late(of) {
 			continue
 		}
-		one := Meeting{To: x.To, Until: f.until(g), Proceed: x.Meet.Proceed}
+		meeting := Meeting{To: x.To, Until: f.until(g), Proceed: x.Meet.Proceed}
 		for _, a := range f.Arrived {
-			one.Arrived = append(one.Arrived, a.key)
+			meeting.Arrived = append(meeting.Arrived, a.key)
 		}
 		for _, key := range slices.Sorted(maps.Keys(g.Tokens)) {
 			if g.within(g.Tokens[key].Fan, of) {
-				one.Missing = append(one.Missing, key)
-				if len(f.Siblings) <= max(x.Meet.M, 1) && g.alone(g.Tokens[key], of) {
-					one.Needed = append(one.Needed, key)
+				meeting.Missing = append(meeting.Missing, key)
+				if len(f.Siblings) <= max(x.Meet.M, 1) && g.isLast(g.Tokens[key], of) {
+					meeting.Needed = append(meeting.Needed, key)
 				}
 			}
 		}
-		all = append(all, one)
+		list = append(list, meeting)
 	}
-	return all
+	return list
 }
 
-// within reports whether a fan-out is another one, or lies in it.
+// within reports whether a fan-out is another fan-out, or lies in it.
 func (g *graph) within(fan, of int) bool {
 	for fan != 0 && fan != of {
 		fan = g.Fans[fan].Outer
@@ -54,8 +54,9 @@ func (g *graph) within(fan, of int) bool {
 	return fan == of
 }
 
-// alone reports whether a sibling of a fan-out is lost with a token: it has no other token, and none of it has arrived.
-func (g *graph) alone(t *token, of int) bool {
+// isLast reports whether a sibling of a fan-out is lost with a token, because it has no other token,
+// and none of its tokens has arrived.
+func (g *graph) isLast(t *token, of int) bool {
 	fan, index := t.Fan, t.Branch.Index
 	for {
 		f := g.Fans[fan]

@@ -1,9 +1,10 @@
 package machine
 
-// notEnded is what expressions read of a node that has not ended: all is nil. It is never changed.
+// notEnded is the value of a node that has not ended, in which everything is nil. It must not be
+// changed, because all such nodes share it.
 var notEnded = map[string]any{"phase": nil, "code": nil, "msg": nil, "outputs": map[string]any{"parameters": map[string]any(nil), "result": nil}}
 
-// withNotEnded adds the nodes that can be read and have not ended to those that have.
+// withNotEnded adds notEnded for the readable nodes that have not ended.
 func (g *graph) withNotEnded(nodes map[string]any) map[string]any {
 	for _, name := range g.of.Read {
 		if nodes[name] == nil {

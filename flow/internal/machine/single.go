@@ -6,7 +6,7 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
-// single follows a template that is one call: a leaf with which a run begins, or a wrapper.
+// single follows a template with a single call: a leaf with which a run begins, or a wrapper.
 type single struct{}
 
 func newSingle(_ *plan.Template, s *state) *single {
