@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Args says how many arguments a command takes, and what they are.
+// Args describes the arguments of a command: their number and their form.
 type Args struct {
 	least, most int
 	what        string // "the name of a namespace", for the error if there are too few
@@ -44,8 +44,8 @@ func Arguments(c *cli.Context, t Args) ([]string, error) {
 // AnotherProgram is the ArgsUsage of a command whose arguments are another program and the arguments of that.
 const AnotherProgram = "-- COMMAND [ARGUMENT...]"
 
-// FlagsFirst returns the arguments of this program with the flags of the command before its arguments: cli reads no flag
-// after an argument. What follows -- is no flag.
+// FlagsFirst returns the arguments of this program with the flags of the command before its
+// arguments, because cli reads no flag after an argument. It does not move arguments after --.
 func FlagsFirst(commands []*cli.Command, args []string) []string {
 	for i, word := range args {
 		if word == "-h" || word == "--help" {
@@ -157,7 +157,7 @@ func noFlag(c *cli.Context, name string) error {
 	return UsageOf(c, "there is no flag %s%s", Dashed(name), DidYouMean(Dashed(name), long))
 }
 
-// ExplainWrongFlags makes all commands say what is wrong with their flags.
+// ExplainWrongFlags makes all commands explain errors in their flags.
 func ExplainWrongFlags(commands []*cli.Command) {
 	for _, command := range commands {
 		command.OnUsageError = WrongFlag
@@ -187,7 +187,8 @@ func Group(name, about, description string, subcommands ...*cli.Command) *cli.Co
 	}
 }
 
-// Moved returns a hidden command that has moved: whatever follows its name, it refuses and says where the command is.
+// Moved returns a hidden command that has moved. It ignores its arguments, and returns an error that
+// names the new command.
 func Moved(name, where string) *cli.Command {
 	return &cli.Command{
 		Name:            name,

@@ -25,7 +25,8 @@ func (c Colour) On(text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// Coloured reports whether an output takes colours: --color says so, or it is a terminal that has them.
+// Coloured reports whether an output uses colours, because of --color, or because it is a terminal
+// that supports them.
 func Coloured(c *cli.Context, out io.Writer) bool {
 	switch c.String("color") {
 	case "always":

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Question is what Confirm asks before a command does what cannot be undone.
+// Question is the question of Confirm before an action that cannot be undone.
 type Question struct {
 	Text    string   // is written to stderr
 	Wants   []string // what must be typed, in each way that it may be written; the last one is for people
@@ -20,7 +20,7 @@ type Question struct {
 	Nothing string   // what an answer other than that means: "nothing was changed"
 }
 
-// Confirm asks a question. It returns nil if the answer is what must be typed.
+// Confirm asks a question. It returns nil if the user types the expected answer.
 func Confirm(c *cli.Context, q Question) error {
 	fmt.Fprint(c.App.ErrWriter, q.Text)
 	typed, _ := ReadLine(c.Context, c.App.Reader)
@@ -40,8 +40,8 @@ func Confirm(c *cli.Context, q Question) error {
 // maxUnasked is how many things are changed without a question.
 const maxUnasked = 1000
 
-// ConfirmMany says how many things are to be changed. If they are more than 1,000 and --yes is not given, it asks for their
-// number. nothing is what another answer means.
+// ConfirmMany prints the number of objects to change. If there are more than 1,000 and --yes is not
+// set, it asks the user to type this number. nothing describes the effect of any other answer.
 func ConfirmMany(c *cli.Context, n int64, noun, verb, nothing string) error {
 	text := fmt.Sprintf("%s to be %s", Plural(n, noun+" is", noun+"s are"), verb)
 	if n <= maxUnasked || c.Bool("yes") {

@@ -40,7 +40,7 @@ func NamespaceFlags() []cli.Flag {
 	}
 }
 
-// Connect returns a client of the server of --redis. It does not call the server.
+// Connect returns a client for the server of --redis. It makes no call.
 func Connect(c *cli.Context) (redis.UniversalClient, error) {
 	rdb, err := queue.Connect(c.String("redis"))
 	if err != nil {
@@ -63,7 +63,7 @@ func CutOff(c *cli.Context, rdb redis.UniversalClient) (stop func() bool) {
 	})
 }
 
-// OpenAs opens the namespace of the flags for what the command does with it. stop closes the connection.
+// OpenAs opens the namespace of the flags for this kind of access. stop closes the connection.
 func OpenAs(c *cli.Context, access queue.Access) (q *queue.Queue, stop func(), err error) {
 	rdb, err := Connect(c)
 	if err != nil {
@@ -101,7 +101,8 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 // patience is how long the search for the name that is nearest to a mistyped one may take.
 const patience = 300 * time.Millisecond
 
-// NoNamespace returns the error for namespaces that do not exist. If it is one, the error has the nearest name. cure says what to do.
+// NoNamespace returns the error for namespaces that do not exist. For a single namespace, the error
+// names the nearest one. cure is the advice in the error.
 func NoNamespace(ctx context.Context, rdb redis.UniversalClient, cure string, names ...string) error {
 	near := ""
 	if len(names) == 1 {
@@ -112,17 +113,19 @@ func NoNamespace(ctx context.Context, rdb redis.UniversalClient, cure string, na
 	return NotFound("there is no namespace %s on this Redis%s: %s", QuotedOneOf(names), near, cure)
 }
 
-// IsAway reports whether an error says that Redis cannot be reached.
+// IsAway reports whether an error means that Redis cannot be reached.
 func IsAway(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown)
 }
 
-// isUnfit reports whether an error says that the server is not the right one, or refuses this user or password.
+// isUnfit reports whether an error means that the server is not the right one, or refuses this user
+// or password.
 func isUnfit(err error) bool {
 	return errors.Is(err, refusal.ErrNoAccess) || errors.Is(err, refusal.ErrMismatch) || errors.Is(err, refusal.ErrUnfit)
 }
 
-// Quietly returns nil if err says that the reader of the output is gone, as after `| head`.
+// Quietly returns nil if err means that the reader of the output is gone, for example after `|
+// head`.
 func Quietly(err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
 		return nil
@@ -130,7 +133,8 @@ func Quietly(err error) error {
 	return err
 }
 
-// Failure adds to the error of a command its exit code, and what to do. It is nil if the reader of the output is gone.
+// Failure adds an exit code and advice to the error of a command. It returns nil if the reader of
+// the output is gone.
 func Failure(c *cli.Context, err error) error {
 	var silent *SilenceError
 	switch {
@@ -152,7 +156,8 @@ func Failure(c *cli.Context, err error) error {
 	return err
 }
 
-// afterwards returns the part of the error of an interrupted command that describes its effect, or "".
+// afterwards describes the work done before the interrupt, from the error of the command, or returns
+// "".
 func afterwards(err error) string {
 	if said, found := strings.CutPrefix(err.Error(), "interrupted: "); found {
 		return "; " + said
@@ -163,7 +168,7 @@ func afterwards(err error) string {
 // ErrInterrupted is the error of a command that was interrupted.
 var ErrInterrupted = cli.Exit("interrupted", ExitInterrupted)
 
-// Interrupted is ErrInterrupted with what that means for the command.
+// Interrupted returns ErrInterrupted with a description of the work done before the interrupt.
 func Interrupted(format string, args ...any) error {
 	return cli.Exit("interrupted: "+fmt.Sprintf(format, args...), ExitInterrupted)
 }

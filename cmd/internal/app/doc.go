@@ -1,3 +1,3 @@
-// Package app has what all commands share: how arguments and flags are read, how a command connects to Redis and opens
-// a namespace, the forms of its output, its exit codes, and what an error says.
+// Package app contains the shared parts of all commands: arguments and flags, the connection to
+// Redis and its namespace, output formats, exit codes, and error texts.
 package app

@@ -23,12 +23,12 @@ const (
 // Doubled is how long after a signal another one may be the same: programs such as timeout send it to a process and to its group.
 const Doubled = 300 * time.Millisecond
 
-// NotFound returns an error for what does not exist.
+// NotFound returns an error for an object that does not exist.
 func NotFound(format string, args ...any) error {
 	return cli.Exit(fmt.Sprintf(format, args...), ExitNotFound)
 }
 
-// WhyNoTask says why there can be no task with an id.
+// WhyNoTask lists the possible reasons why a task does not exist.
 const WhyNoTask = "the id is wrong, the task is in another namespace, or its retention is over"
 
 // NoTask returns the error for tasks that do not exist.

@@ -11,15 +11,15 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 )
 
-// DurationFlag returns a flag that reads durations as the rest of Curfew does: with days, and
-// with errors that say what to write. cli.DurationFlag does neither.
+// DurationFlag returns a flag for durations in Curfew's form, with days, whose errors contain an
+// example. cli.DurationFlag has neither.
 func DurationFlag(name string, value time.Duration, usage string) cli.Flag {
 	usage, defaultText := splitDefault(usage)
 	return &cli.GenericFlag{Name: name, Value: newDuration(value), Usage: usage, DefaultText: defaultText}
 }
 
-// splitDefault splits what a usage says of the default from it, such as " (default: no limit)". The library
-// would add the zero value to it.
+// splitDefault splits the description of the default, such as " (default: no limit)", off a usage,
+// because the library would add the zero value to it.
 func splitDefault(usage string) (rest, text string) {
 	rest, text, _ = strings.Cut(usage, " (default: ")
 	return rest, strings.TrimSuffix(text, ")")
@@ -48,7 +48,8 @@ func ChoiceFlag(name, value, usageText string, choices ...string) *cli.StringFla
 	}}
 }
 
-// ChoicesOf returns the words that a ChoiceFlag takes, nil for another flag. They are those of its error for a word that it does not take.
+// ChoicesOf returns the words that a ChoiceFlag accepts, nil for another flag. It takes them from
+// the flag's error for an invalid word.
 func ChoicesOf(f *cli.StringFlag) []string {
 	if f.Action == nil {
 		return nil

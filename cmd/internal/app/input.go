@@ -23,8 +23,8 @@ func RawFlag() cli.Flag {
 // maxBody is how many bytes of a file are read as a payload or result. The limit of a namespace is less.
 const maxBody = 64 << 20
 
-// Body returns the payload or result that an argument means: JSON, - for stdin, or @FILE. It refuses what is not JSON,
-// unless the flag --raw is given. The newline at the end of a file is not part of JSON.
+// Body returns the payload or result that an argument stands for: JSON, - for stdin, or @FILE.
+// Without the flag --raw it must be JSON, without the newline at the end of a file.
 func Body(c *cli.Context, what, word string) ([]byte, error) {
 	var body []byte
 	var err error

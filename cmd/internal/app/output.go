@@ -95,7 +95,7 @@ func ConnectServer(c *cli.Context) (s *operate.Server, stop func(), err error) {
 	return s, func() { rdb.Close() }, nil
 }
 
-// Progress returns a function that says on stderr how far a scan is, every two seconds.
+// Progress returns a function that prints the progress of a scan on stderr, every two seconds.
 func Progress(c *cli.Context, what string) func(operate.Looked) {
 	told := time.Now()
 	return func(l operate.Looked) {

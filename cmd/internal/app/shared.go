@@ -49,8 +49,8 @@ func Share(commands []*cli.Command) {
 	}
 }
 
-// namesOf returns the names of a flag as Names does, which cleans them with a regular expression: Share asks for those of all flags at each
-// start of the program.
+// namesOf returns the names of a flag, like its method Names, but without the regular expression,
+// which would slow the start of the program: Share needs the names of all flags.
 func namesOf(f cli.Flag) []string {
 	var name string
 	var aliases []string

@@ -15,13 +15,13 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 )
 
-// SilenceError says that Redis has not answered for the time of --request-timeout.
+// SilenceError means that Redis has not answered for the time of --request-timeout.
 type SilenceError struct {
 	Limit time.Duration
 	Last  error // of the last call that failed, nil if none did
 }
 
-// Error says what to do.
+// Error returns a text with advice.
 func (e *SilenceError) Error() string {
 	last := ""
 	if e.Last != nil {

@@ -19,7 +19,7 @@ type Column[T any] struct {
 	Paint func(T) Colour // on a terminal; nil: none
 }
 
-// List says how a command prints objects of a type.
+// List configures how a command prints objects of a type.
 type List[T any] struct {
 	Columns []Column[T]
 	ID      func(T) string // what the format id prints

@@ -2,7 +2,7 @@ package app
 
 import "github.com/curfew-dev/curfew/inspect"
 
-// Unserved says why no live worker takes a task of a queue. It returns "" if one can.
+// Unserved returns the reason why no live worker takes tasks of a queue, "" if a worker does.
 func Unserved(crew inspect.Crew, queue string) string {
 	unserved, nearest, leaving := crew.Unserved(queue)
 	switch {
@@ -14,7 +14,8 @@ func Unserved(crew inspect.Crew, queue string) string {
 	return "no live worker serves queue " + PlainWord(queue) + maybe(nearest)
 }
 
-// Unhandled says why no live worker takes a task of a kind from a queue that workers serve. It returns "" if one can.
+// Unhandled returns the reason why no live worker takes tasks of a kind from a queue that workers
+// serve, "" if a worker does.
 func Unhandled(crew inspect.Crew, queue, kind string) string {
 	unhandled, nearest := crew.Unhandled(queue, kind)
 	if !unhandled {

@@ -17,7 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// patience is how long Redis may take to tell names. A user waits for them with a key pressed.
+// patience limits the read of names from Redis, because the user waits for the completion of a word.
 const patience = 300 * time.Millisecond
 
 // Complete returns the hidden command that the scripts of Completion call. It never fails: a shell shows no errors while it completes.
@@ -170,15 +170,15 @@ func (l *line) propose(ctx context.Context, out io.Writer) {
 	}
 }
 
-// ofFlags has what the values of flags name.
+// ofFlags maps flags to the kind of name that their value is.
 var ofFlags = map[string]operate.NameKind{"queue": operate.Queues, "queues": operate.Queues, "kind": operate.Kinds, "worker": operate.Workers,
 	"namespace": operate.Namespaces, "agent": operate.TaskIDs}
 
-// ofArguments has what arguments name.
+// ofArguments maps the placeholders of arguments to the kind of name that they stand for.
 var ofArguments = map[string]operate.NameKind{"ID": operate.TaskIDs, "AGENT": operate.TaskIDs, "QUEUE": operate.Queues, "KIND": operate.Kinds,
 	"WORKER": operate.Workers, "NAMESPACE": operate.Namespaces, "RUN": operate.TaskIDs, "DEFINITION": operate.Flows}
 
-// argument returns what the usage of the command calls the argument that is being written: "ID" of "ID...".
+// argument returns the placeholder of the argument being completed, such as "ID" for "ID...".
 func (l *line) argument() string {
 	all := strings.Fields(l.command.ArgsUsage)
 	if len(all) == 0 {
@@ -201,7 +201,7 @@ func (l *line) kindOf(what string) operate.NameKind {
 	return ofArguments[what]
 }
 
-// proposeNames proposes what Redis tells in time.
+// proposeNames proposes the names that Redis returns in time.
 func (l *line) proposeNames(ctx context.Context, kind operate.NameKind, say func(word, about string)) {
 	if kind == "" {
 		return

@@ -11,8 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 )
 
-// scripts has a script for each shell, for a program with the name curfew. Each asks `curfew __complete` with the words before the cursor, the last of which may be
-// empty, and gets a proposal on each line: the word, a tab, what it is.
+// scripts holds a script for each shell, for a program with the name curfew. A script calls `curfew
+// __complete` with the words before the cursor, the last of which may be empty. The output has a
+// proposal on each line: the word, a tab, and its description.
 var scripts = map[string]string{
 	"bash": `_curfew() {
   local IFS=$'\n' line words

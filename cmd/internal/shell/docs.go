@@ -121,7 +121,7 @@ func flagsOf(command *cli.Command) []cli.Flag {
 	return slices.DeleteFunc(slices.Clone(command.VisibleFlags()), func(f cli.Flag) bool { return f.Names()[0] == "help" })
 }
 
-// describe writes the help of a command and of those below it.
+// describe writes the help of a command and its subcommands.
 func (d *describer) describe(command *cli.Command, level, above string) {
 	b := d.b
 	if command.Hidden {

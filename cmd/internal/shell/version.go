@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 )
 
-// about is what the program knows of itself.
+// about describes this program.
 type about struct {
 	Type    string   `json:"type"`
 	Program string   `json:"program"` // its version
@@ -25,7 +25,8 @@ type about struct {
 	Platform string `json:"platform"`
 }
 
-// Version returns the command that prints the version of the program with this name and of what it works with.
+// Version returns the command that prints the version of the program, and the versions that it works
+// with.
 func Version(program string) *cli.Command {
 	return &cli.Command{
 		Name:  "version",

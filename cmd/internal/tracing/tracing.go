@@ -1,5 +1,5 @@
-// Package tracing sends the spans of a command to a collector, by OTLP over HTTP. The environment variables of
-// OpenTelemetry say where to. Without them it does nothing.
+// Package tracing sends the spans of a command to a collector, by OTLP over HTTP. The environment
+// variables of OpenTelemetry name the collector. Without them the package does nothing.
 package tracing
 
 import (
@@ -128,7 +128,7 @@ func (e *Export) Context(ctx context.Context) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, carrier)
 }
 
-// End sends what is left, and waits for that no longer than a second.
+// End sends the remaining spans, and waits a second for that at most.
 func (e *Export) End() {
 	if e == nil {
 		return

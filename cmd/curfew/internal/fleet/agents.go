@@ -66,14 +66,14 @@ agents it did not find. "children seen" are the live children among what it look
 			}); err != nil {
 				return err
 			}
-			tellNotFound(c, list, waiting)
+			warnNotFound(c, list, waiting)
 			return nil
 		}),
 	}
 }
 
-// tellNotFound says on stderr which agents the list lacks.
-func tellNotFound(c *cli.Context, list inspect.AgentList, waiting int64) {
+// warnNotFound describes on stderr the agents that the list lacks.
+func warnNotFound(c *cli.Context, list inspect.AgentList, waiting int64) {
 	if missing := list.Waiting - waiting; missing > 0 {
 		why := "their waits and their children have no limit"
 		if list.Cut {

@@ -79,7 +79,7 @@ func showDeadlines(c *cli.Context, q *queue.Queue) error {
 	return err
 }
 
-// headline says how many deadlines there are.
+// headline returns the number of deadlines in words.
 func headline(d inspect.DueCounts) string {
 	return fmt.Sprintf("%s within %s; %s later, %s overdue", app.Plural(d.Sum(), "deadline", "deadlines"), spanText(d.Within), app.Grouped(d.Later), app.Grouped(d.Overdue))
 }

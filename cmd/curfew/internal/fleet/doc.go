@@ -1,3 +1,3 @@
-// Package fleet has the commands about what serves the tasks of a namespace, and when: queues, kinds, workers, agents,
-// deadlines, and a live view of them.
+// Package fleet contains the commands about the parts of a namespace that serve tasks: queues,
+// kinds, workers, agents and deadlines, and a live view of them.
 package fleet

@@ -77,8 +77,8 @@ func draw(v view, l look) []string {
 	return lines
 }
 
-// share divides the lines of a screen among sections. Each has a blank line before it. The first gets half, and what the
-// others leave.
+// share divides the lines of a screen among sections. A blank line precedes each. The first section
+// gets half of the lines, and the lines that the others do not need.
 func share(lines int, sections [][]string) []int {
 	got := make([]int, len(sections))
 	for i := len(sections) - 1; i > 0; i-- {
@@ -150,7 +150,7 @@ func totals(v view) string {
 	return text
 }
 
-// lagText says how late the newest timeouts were written.
+// lagText describes the delay of the newest timeouts.
 func lagText(v view) string {
 	n := len(v.lags)
 	if n == 0 {

@@ -119,7 +119,7 @@ func setKind(c *cli.Context, q *queue.Queue, kind string, all []setting) error {
 	return err
 }
 
-// defaultsOf reads what DefineKind has stored.
+// defaultsOf decodes the stored defaults of a kind.
 func defaultsOf(stored map[string]string) (d queue.Defaults) {
 	if field.Defaults(&d, stored); d.Retry != "" {
 		d.OnTimeout = "" // the result of the expression for a timeout

@@ -156,7 +156,7 @@ func showKind(c *cli.Context, l *lines.Kind) error {
 	return facts(c, l.Kind, append(pairs, "defaults", app.OrDash(defaultsText(l.Defaults)))...)
 }
 
-// reasons says why tasks ended with a status: " (3 error, 1 timeout execution)".
+// reasons returns the reasons of ends with a status: " (3 error, 1 timeout execution)".
 func reasons(ends []inspect.Ends, status queue.Status) string {
 	n := map[string]int64{}
 	for _, e := range ends {

@@ -40,8 +40,8 @@ func onQueue(do func(c *cli.Context, q *queue.Queue, l lines.Queue) error) cli.A
 	})
 }
 
-// tellControlled prints a queue after its controls were changed. did says what was done.
-func tellControlled(c *cli.Context, q *queue.Queue, name, did string, n queue.Controlled) error {
+// printControlled prints a queue after a change of its controls. did describes the change.
+func printControlled(c *cli.Context, q *queue.Queue, name, did string, n queue.Controlled) error {
 	if app.InJSON(c) {
 		all, err := readQueues(c, q)
 		if err != nil {
@@ -67,7 +67,7 @@ func queuePauseCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return tellControlled(c, q, l.Queue, "paused", n)
+			return printControlled(c, q, l.Queue, "paused", n)
 		}),
 	}
 }
@@ -86,7 +86,7 @@ func queueResumeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return tellControlled(c, q, l.Queue, "resumed", n)
+			return printControlled(c, q, l.Queue, "resumed", n)
 		}),
 	}
 }
@@ -154,7 +154,7 @@ is; 0 or none removes a limit. The partitions share a limit, so it must be at le
 	}
 }
 
-// limits are the limits to set; nil: it stays as it is.
+// limits are the limits to set. A nil limit is not changed.
 type limits struct {
 	running *int
 	rate    *queue.Rate
@@ -226,7 +226,8 @@ func rateOf(c *cli.Context) (*queue.Rate, error) {
 	return &queue.Rate{N: int(n), Per: per}, nil
 }
 
-// setLimits sets the limits. Where the second one is refused, the first one is set, and the error says so.
+// setLimits sets the limits. If the second limit is refused, the first is set already, and the error
+// mentions that.
 func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 	var n queue.Controlled
 	var err error
@@ -243,7 +244,7 @@ func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 		}
 	}
 	if app.InJSON(c) {
-		return tellControlled(c, q, name, "", n)
+		return printControlled(c, q, name, "", n)
 	}
 	all, err := readQueues(c, q)
 	if err != nil {
@@ -253,5 +254,5 @@ func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 	if words := limitsText(all[name]); words != "-" {
 		did = "limited to " + words
 	}
-	return tellControlled(c, q, name, did, n)
+	return printControlled(c, q, name, did, n)
 }

@@ -115,7 +115,7 @@ line but no worker. Another gives the number of delayed tasks, which are in no l
 			}); err != nil {
 				return err
 			}
-			tellUnserved(c, stats.Queues, workers)
+			warnUnserved(c, stats.Queues, workers)
 			if stats.Delayed > 0 {
 				app.Note(c, "%s delayed or given back, and in no line: `curfew ls --status PENDING` lists them", app.Plural(stats.Delayed, "task is", "tasks are"))
 			}
@@ -124,8 +124,8 @@ line but no worker. Another gives the number of delayed tasks, which are in no l
 	}
 }
 
-// tellUnserved says on stderr which queues have tasks in line that no live worker takes.
-func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.Worker) {
+// warnUnserved names on stderr the queues with tasks in line that no live worker takes.
+func warnUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.Worker) {
 	if len(workers) == 0 {
 		ready := int64(0)
 		for _, s := range queues {
@@ -240,7 +240,8 @@ func readQueues(c *cli.Context, q *queue.Queue) (queues, error) {
 	return all, err
 }
 
-// find returns a queue, or an error that names the nearest one. unless says what to do about that.
+// find returns a queue, or an error that names the queue with the most similar name. unless is the
+// advice in that error.
 func (all queues) find(name, unless string) (lines.Queue, error) {
 	l, known := all[name]
 	if known {

@@ -57,7 +57,7 @@ func once(c *cli.Context, q *queue.Queue) error {
 	return err
 }
 
-// The alternate screen leaves what was on the terminal as it was.
+// The alternate screen keeps the previous content of the terminal.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // without a cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
@@ -84,7 +84,7 @@ func live(c *cli.Context, q *queue.Queue, in, out *os.File) error {
 	return s.run(ctx, v, keys(ctx, in), func(ctx context.Context) (view, error) { return readView(ctx, q, c.String("namespace")) }, app.DurationOf(c, "every"))
 }
 
-// keys sends what is typed, until the context ends or the terminal is gone.
+// keys sends the typed keys, until the context ends or the terminal is gone.
 func keys(ctx context.Context, in io.Reader) <-chan string {
 	typed := make(chan string)
 	go func() {
@@ -114,7 +114,7 @@ type screen struct {
 	v    view
 }
 
-// run draws the first view, and then one after the other.
+// run draws the first view, and then each new view.
 func (s *screen) run(ctx context.Context, first view, typed <-chan string, read func(context.Context) (view, error), every time.Duration) error {
 	type answer struct {
 		view
@@ -172,7 +172,7 @@ func (s *screen) draw() error {
 	return err
 }
 
-// key does what a key asks for, and reports whether that is to quit.
+// key handles a typed key, and reports whether it quits.
 func (s *screen) key(typed string) (quit bool) {
 	switch {
 	case typed == "\x1b[A" || typed == "k":

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// view is what top shows of a namespace. It is not a snapshot.
+// view is the data that top shows about a namespace. It is not a snapshot.
 type view struct {
 	namespace string
 	queues    []lines.Queue

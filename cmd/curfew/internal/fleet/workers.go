@@ -29,7 +29,8 @@ func Workers() *cli.Command {
 	return app.Group("worker", "list workers, and drain them", workersHelp, workerListCommand(), workerGetCommand(), workerDrainCommand())
 }
 
-// stateText returns the state of a worker in words. quote makes what the worker says harmless.
+// stateText returns the state of a worker in words. quote makes text that the worker reported safe
+// to print.
 func stateText(l lines.Worker, quote func(string) string) string {
 	if !l.StopAt.IsZero() && l.State != string(queue.WorkerDraining) {
 		return "asked to stop"
@@ -50,7 +51,7 @@ func queuesText(l lines.Worker, quote func(string) string) string {
 	return app.OrDash(strings.Join(words, ","))
 }
 
-// pidText returns the process id, "" if the worker has not told it.
+// pidText returns the process id, "" if the worker has not reported it.
 func pidText(l lines.Worker) string {
 	if l.PID == 0 {
 		return ""

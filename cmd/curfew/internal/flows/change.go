@@ -66,7 +66,8 @@ is not changed, and the exit code is 5.
 	}
 }
 
-// checkRuns refuses ids of tasks that are no whole runs. A task that does not exist is not its matter: the change says so.
+// checkRuns returns an error for ids of tasks that are no whole runs. It accepts a task that does
+// not exist, because the change itself reports that.
 func checkRuns(c *cli.Context, q *queue.Queue, ids []string) error {
 	for _, id := range ids {
 		r, err := q.Get(c.Context, id)

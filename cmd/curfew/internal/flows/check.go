@@ -52,7 +52,7 @@ or of the run bounds it too.`,
 	}
 }
 
-// checked is what check prints of a file in JSON.
+// checked is the JSON output of check for one file.
 type checked struct {
 	Name   string        `json:"name"` // of the file
 	Faults []lines.Fault `json:"faults"`

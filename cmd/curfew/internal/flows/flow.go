@@ -35,7 +35,7 @@ func failure(err error) error {
 	return err
 }
 
-// isRun reports whether a kind is that of whole runs. A part of a run has a kind with a slash.
+// isRun reports whether tasks of a kind are whole runs. The kind of a part of a run has a slash.
 func isRun(kind string) bool { return strings.HasPrefix(kind, "flow.") && !strings.Contains(kind, "/") }
 
 // aRun is for a command about one run.

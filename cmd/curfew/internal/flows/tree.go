@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/clip"
 )
 
-// branch is a line of the tree of a run: a node.
+// branch is a line of a run's tree, for one node.
 type branch struct {
 	*flow.Node
 	stem string // the lines of the tree before its name
@@ -54,7 +54,8 @@ func headline(r *flow.Run, now time.Time) string {
 	return strings.Join(words, "  ")
 }
 
-// spanOf says how long something took, or how much time it has left. It returns "" if nothing bounds it.
+// spanOf returns the time that something took, or that remains for it. It returns "" if nothing
+// bounds it.
 func spanOf(began, ended, deadline, now time.Time) string {
 	switch {
 	case !ended.IsZero() && !began.IsZero():
@@ -67,7 +68,7 @@ func spanOf(began, ended, deadline, now time.Time) string {
 	return inWords(deadline.Sub(now)) + " left"
 }
 
-// inWords returns a span as people read it: those of a minute and more in whole seconds.
+// inWords returns a span for people, from a minute on in whole seconds.
 func inWords(d time.Duration) string {
 	if d >= time.Minute {
 		d = d.Truncate(time.Second)
@@ -75,7 +76,7 @@ func inWords(d time.Duration) string {
 	return duration.Duration(d.Truncate(time.Millisecond)).String()
 }
 
-// treeOf returns the lines of the tree of a run.
+// treeOf returns the lines of a run's tree.
 func treeOf(r *flow.Run, now time.Time, hide bool) (all []branch) {
 	var grow func(r *flow.Run, stem string)
 	grow = func(r *flow.Run, stem string) {
@@ -84,7 +85,7 @@ func treeOf(r *flow.Run, now time.Time, hide bool) (all []branch) {
 			if i == len(r.Nodes)-1 {
 				here, below = stem+"└ ", stem+"  "
 			}
-			all = append(all, branch{Node: n, stem: here, time: timeOf(n, now), note: noteOf(n, hide)})
+			all = append(all, branch{Node: n, stem: here, time: timeOf(n, now), note: nodeNote(n, hide)})
 			if n.Part != nil {
 				grow(n.Part, below)
 			}
@@ -101,8 +102,8 @@ func timeOf(n *flow.Node, now time.Time) string {
 	return spanOf(n.Began, n.Ended, n.Deadline, now)
 }
 
-// noteOf says what a node waits for, or why it has not succeeded.
-func noteOf(n *flow.Node, hide bool) string {
+// nodeNote describes what a node waits for, or the error of a node that has not succeeded.
+func nodeNote(n *flow.Node, hide bool) string {
 	switch {
 	case n.Msg != "" && !hide:
 		return app.Plain(clip.Text(n.Msg, 300))

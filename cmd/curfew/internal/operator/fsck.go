@@ -89,7 +89,8 @@ func fsck(c *cli.Context, q *queue.Queue, _ []string) error {
 	return verdict(c, q, len(found), "finding", "findings")
 }
 
-// verdict says on stderr that the namespace is sound, or returns what is wrong with it.
+// verdict prints on stderr that the namespace is sound, or returns an error with the number of
+// contradictions.
 func verdict(c *cli.Context, q *queue.Queue, n int, one, several string) error {
 	if n > 0 {
 		return cli.Exit(fmt.Sprintf("%s in %s", app.Plural(int64(n), one, several), q.Namespace()), app.ExitFailed)

@@ -47,7 +47,7 @@ newer version, the command leaves it and fails, because programs may need it; --
 	}
 }
 
-// loadText says what was done on a master.
+// loadText describes the effect of a load on one master.
 func loadText(did operate.Loaded) string {
 	switch did.Word {
 	case operate.LoadedNew:
@@ -121,8 +121,8 @@ func functionsListCommand() *cli.Command {
 	}
 }
 
-// isWhat says what a library is.
-func isWhat(l operate.Library) string {
+// libraryText describes a library.
+func libraryText(l operate.Library) string {
 	switch {
 	case l.Kind == operate.Foreign:
 		return "belongs to another program"
@@ -173,7 +173,7 @@ func tellLibrary(c *cli.Context, node string, l operate.Library, more map[string
 	if l.Kind == operate.Facade {
 		build = fmt.Sprintf("build %d", l.Build)
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s  %-19s  %-8s  %2d functions  %s\n", node, l.Name, build, l.Functions, isWhat(l))
+	_, err := fmt.Fprintf(c.App.Writer, "%s  %-19s  %-8s  %2d functions  %s\n", node, l.Name, build, l.Functions, libraryText(l))
 	return err
 }
 

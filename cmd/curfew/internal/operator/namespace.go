@@ -66,7 +66,8 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 	}
 }
 
-// offerFunctions loads the functions for programs in other languages into masters that lack them. If it cannot, it says on stderr what to do.
+// offerFunctions loads the functions for programs in other languages into masters that lack them. If
+// that fails, it prints advice on stderr.
 func offerFunctions(c *cli.Context, s *operate.Server, n operate.Namespace) {
 	for _, did := range s.Load(c.Context, false) {
 		switch {
@@ -148,7 +149,7 @@ func tellSet(c *cli.Context, before, after operate.Namespace) error {
 	return err
 }
 
-// namespaceLine returns a namespace as the object of a line of JSON.
+// namespaceLine returns the JSON object of a namespace.
 func namespaceLine(n operate.Namespace) map[string]any {
 	line := map[string]any{"type": "namespace", "namespace": n.Name}
 	if n.Err != nil {
@@ -344,7 +345,7 @@ func noNamespace(c *cli.Context, s *operate.Server, names ...string) error {
 	return app.NoNamespace(c.Context, s.Client(), "`curfew namespace ls` lists them", names...)
 }
 
-// useError adds what to do to an error about a namespace.
+// useError adds advice to an error about a namespace.
 func useError(c *cli.Context, s *operate.Server, name string, err error) error {
 	if errors.As(err, new(*operate.InUseError)) {
 		return fmt.Errorf("%w: stop its programs and wait for that time, or give --force", err)
@@ -355,7 +356,8 @@ func useError(c *cli.Context, s *operate.Server, name string, err error) error {
 	return err
 }
 
-// confirm prints what a namespace has, and asks for its name. It is false after a dry run.
+// confirm prints the content of a namespace, and asks for its name. It returns false after a dry
+// run.
 func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 	used := s.InUse(c.Context, name)
 	if used != nil && (!errors.As(used, new(*operate.InUseError)) || !c.Bool("dry-run") && !c.Bool("force")) {

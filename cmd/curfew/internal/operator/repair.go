@@ -10,8 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// rounds is how often a namespace is repaired and audited again. A repair can show what was hidden before, such as the
-// number of running tasks once the claims are right.
+// rounds is the number of times that a namespace is repaired and audited again. More than one is
+// needed, because a repair can reveal further findings, such as a wrong number of running tasks once
+// the claims are right.
 const rounds = 3
 
 func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
@@ -42,8 +43,8 @@ func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
 	return verdict(c, q, left, "finding is left", "findings are left")
 }
 
-// repairAll repairs and audits until nothing more can be repaired. It returns what was repaired, then what is left, and
-// how many findings that is.
+// repairAll repairs and audits until nothing more can be repaired. It returns the repairs, followed
+// by the remaining findings, and the number of the latter.
 func repairAll(c *cli.Context, q *queue.Queue, found []inspect.Finding) (list []contradiction, left int, err error) {
 	counter := app.NewCounter(c)
 	defer counter.Clear()

@@ -147,7 +147,7 @@ func (d *development) connect(c *cli.Context) (redis.UniversalClient, error) {
 	return server.Client(), nil
 }
 
-// withoutPassword returns an URL without what may be secret.
+// withoutPassword returns a URL without its password.
 func withoutPassword(address string) string {
 	scheme, rest, found := strings.Cut(address, "://")
 	if !found {
@@ -186,7 +186,7 @@ func (d *development) open(c *cli.Context, rdb redis.UniversalClient) (err error
 	return nil
 }
 
-// run prints what happens until the context ends, or something fails.
+// run prints events until the context ends, or something fails.
 func (d *development) run(ctx context.Context) error {
 	at, err := demo.Now(ctx, d.q)
 	if err != nil {
@@ -220,7 +220,7 @@ func (d *development) enqueue(ctx context.Context) error {
 	return err
 }
 
-// greet prints what there is, and what a reader can try.
+// greet prints the addresses of the programs, and commands to try.
 func (d *development) greet() error {
 	if d.json {
 		return app.WriteLine(d.out, map[string]any{"kind": "ready", "url": d.url, "namespace": d.q.Namespace()})

@@ -26,8 +26,9 @@ const (
 	mostConnections = 32 // connections that are open at once; others wait. Each takes a file from the handlers of a worker
 )
 
-// exporter serves the metrics of this process over HTTP while a command runs: not those of the namespace, which `curfew serve` exports
-// once for all processes. A nil exporter serves nothing.
+// exporter serves the metrics of this process over HTTP while a command runs. It does not serve the
+// metrics of the namespace, which `curfew serve` exports once for all processes. A nil exporter
+// serves nothing.
 type exporter struct {
 	config   metrics.Config
 	registry *prometheus.Registry
@@ -43,7 +44,8 @@ func exporterFlags() []cli.Flag {
 	}
 }
 
-// startExporter listens on the address of --metrics-listen and serves what every process has. It returns nil without that flag.
+// startExporter listens on the address of --metrics-listen and exports the metrics that every
+// process has. Without that flag it returns nil.
 func startExporter(c *cli.Context, log *slog.Logger) (*exporter, error) {
 	if !c.IsSet("metrics-listen") {
 		if c.IsSet("metrics-prefix") {
@@ -90,7 +92,7 @@ func metricsConfig(c *cli.Context) (metrics.Config, error) {
 	}
 }
 
-// addProcess adds what this process does with a namespace to what is served.
+// addProcess exports the metrics of this process for a namespace.
 func (e *exporter) addProcess(q *queue.Queue) error {
 	if e == nil {
 		return nil
@@ -98,7 +100,7 @@ func (e *exporter) addProcess(q *queue.Queue) error {
 	return e.registry.Register(metrics.NewProcess(q, e.config))
 }
 
-// addWorker adds a worker, and what this process does with its namespace.
+// addWorker exports the metrics of a worker, and of this process for its namespace.
 func (e *exporter) addWorker(w *worker.Worker) error {
 	if e == nil {
 		return nil

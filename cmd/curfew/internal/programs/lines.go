@@ -31,7 +31,7 @@ func newLines(out io.Writer, q *queue.Queue) *lines {
 	return &lines{out: out, q: q, ends: map[string]end{}, wake: map[string]end{}}
 }
 
-// write writes a line for each event, except those that say nothing new.
+// write writes a line for each event that is new to the reader.
 func (l *lines) write(ctx context.Context, batch events.Batch) error {
 	limits := l.limits(ctx, batch.Events)
 	var text strings.Builder
@@ -76,7 +76,7 @@ func (l *lines) limits(ctx context.Context, batch []events.Event) map[string]tim
 	return limits
 }
 
-// words returns what happened, and details.
+// words describes an event, with details in more.
 func (l *lines) words(e events.Event, limits map[string]time.Duration) (word, more string) {
 	switch e.Kind {
 	case "task_enqueued":
@@ -133,7 +133,7 @@ func (l *lines) ended(e events.Event, by end) {
 	}
 }
 
-// lag says how long after its wait was over an agent woke.
+// lag returns the time between the decision of a wait and the wake of its agent.
 func (d end) lag(woke time.Time) string {
 	switch {
 	case d.at.IsZero():

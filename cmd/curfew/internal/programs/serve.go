@@ -80,7 +80,8 @@ func Serve() *cli.Command {
 	}
 }
 
-// rateFlag is --rate. 0 is refused with what to do, since other limits of the command are removed by 0.
+// rateFlag returns the flag --rate. It refuses 0 with advice, because 0 removes the other limits of
+// the command.
 func rateFlag() cli.Flag {
 	flag := app.NumberFlag("rate", 0, 1, 1_000_000, "how many requests a second a client can make; without it there is no limit")
 	check := flag.Action
@@ -132,7 +133,7 @@ func serveConfig(c *cli.Context, logger *slog.Logger) (config httpapi.Config, er
 	return config, nil
 }
 
-// authOf returns who says who a client is. It is nil without any flag for that.
+// authOf returns the configured authenticators, nil if no flag configures one.
 func authOf(c *cli.Context, logger *slog.Logger) (all []httpapi.Authenticator, err error) {
 	for _, file := range []struct {
 		flag string

@@ -17,8 +17,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// served has the namespaces of `curfew serve`. Each is opened when it is first needed, and has collectors in the registry: one that
-// says that Redis is away until then, and one of this process from then on.
+// served holds the namespaces of `curfew serve`. Each is opened when it is first needed, and has
+// collectors in the registry: until then one that reports Redis as unreachable, and from then on one
+// for this process.
 type served struct {
 	rdb      redis.UniversalClient
 	config   queue.Config // of each namespace, without its name
@@ -52,7 +53,7 @@ func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config)
 	return s, nil
 }
 
-// open returns a namespace, and opens it if it is not open yet.
+// open returns a namespace. It opens the namespace if necessary.
 func (s *served) open(ctx context.Context, name string) (*queue.Queue, error) {
 	s.mu.Lock()
 	q := s.opened[name]

@@ -79,8 +79,8 @@ func Work() *cli.Command {
 	}
 }
 
-// list is the values of a flag that may be repeated. Unlike those of cli.StringSliceFlag, they can
-// have commas.
+// list is the value of a flag that may be repeated. Unlike with cli.StringSliceFlag, values can
+// contain commas.
 type list []string
 
 func (l *list) Set(value string) error {
@@ -190,7 +190,7 @@ func runUntilSignalled(ctx context.Context, w *worker.Worker, now chan struct{})
 	}
 }
 
-// workJob is what the flags ask for.
+// workJob holds the values of the flags.
 type workJob struct {
 	config worker.Config
 	kinds  []string // that argv runs

@@ -1,2 +1,3 @@
-// Package reference writes pages of docs/reference that are made from the code: of the metrics, of the HTTP API and of flows.
+// Package reference generates pages of docs/reference from the code: about metrics, the HTTP API and
+// flows.
 package reference

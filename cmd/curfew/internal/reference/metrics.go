@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/metrics"
 )
 
-// metricsIntro is what the page about metrics says before its tables.
+// metricsIntro is the introduction of the page about metrics, before its tables.
 const metricsIntro = `# Metrics
 
 ` + "`make docs`" + ` writes this page from the table in package metrics. [How to scrape](../how-to/scrape.md) says how to get them.

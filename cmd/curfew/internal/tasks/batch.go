@@ -107,7 +107,7 @@ func spool(ctx context.Context, in io.Reader) (file *os.File, done func(), err e
 	return file, done, nil
 }
 
-// line is a line of a batch: a task, or what is wrong with it.
+// line is a line of a batch: a task, or the error in it.
 type line struct {
 	number int64
 	task   queue.Task

@@ -93,7 +93,7 @@ func fieldFlags() (flags []cli.Flag) {
 	return flags
 }
 
-// IDFlag returns the flag for the format of what was enqueued.
+// IDFlag returns the flag for the output format of commands that enqueue.
 func IDFlag() cli.Flag {
 	f := app.ChoiceFlag("output", "id", "id, json: one value, or jsonl: a line of JSON for each task", "id", "json", "jsonl")
 	f.Aliases = []string{"o"}
@@ -215,7 +215,8 @@ func noTask(err error) string {
 	return err.Error() + ": " + app.WhyNoTask
 }
 
-// endOf returns the end of a task from what Result has returned; ok is false if that is another error.
+// endOf converts the result or error of Queue.Result to the end of the task; ok is false for any
+// other error.
 func endOf(id string, result []byte, err error) (e lines.End, ok bool) {
 	var late *queue.TaskTimedOutError
 	var failed *queue.TaskFailedError

@@ -106,8 +106,8 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 	}
 }
 
-// newTellJSON returns a teller that writes one line for each event, and after each batch a line with the cursor, if that is another one.
-// The kind of a line says which it is.
+// newTellJSON returns a function that writes one line for each event, and after each batch a line
+// with the cursor if it has changed. The kind of a line distinguishes the two.
 func newTellJSON() teller {
 	var told events.Cursor
 	return func(w io.Writer, batch events.Batch, _ bool) error {

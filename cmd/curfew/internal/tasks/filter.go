@@ -22,7 +22,7 @@ var (
 // filterNames are the flags of filterFlags.
 var filterNames = []string{"queue", "kind", "status", "timed-out", "agent", "since", "before", "error"}
 
-// filterFlags returns the flags that say which tasks are meant.
+// filterFlags returns the flags that select tasks.
 func filterFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "queue", Usage: "tasks of this queue"},

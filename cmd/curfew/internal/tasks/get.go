@@ -18,7 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// hideFlag returns the flag that hides what users have put into tasks.
+// hideFlag returns the flag that hides texts of users.
 func hideFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "hide-payloads", Usage: "leave out what users have put into tasks: payloads, results, headers, progress, texts of errors and what agents remember"}
 }
@@ -59,8 +59,9 @@ func Get() *cli.Command {
 // elsewhere are fields that have a place of their own in the text.
 var elsewhere = []string{"kind", "queue", "status", "result", "error", "headers"}
 
-// internal are fields that say nothing to people: calls that Curfew recognises when they are repeated, and marks of its own.
-var internal = []string{"call", "cancelled_by", "counted_as", "enqueued_by", "journal", "late_by", "lost_by", "requeued_by", "suspended_by", "waiting", "watched", "woken"}
+// internalFields are not shown to people: ids of calls, by which Curfew recognizes repeats, and its
+// own marks.
+var internalFields = []string{"call", "cancelled_by", "counted_as", "enqueued_by", "journal", "late_by", "lost_by", "requeued_by", "suspended_by", "waiting", "watched", "woken"}
 
 // describe returns a task as text.
 func describe(w *inspect.Whole, full bool) string {
@@ -71,7 +72,7 @@ func describe(w *inspect.Whole, full bool) string {
 	}
 	b.WriteByte('\n')
 	for _, name := range slices.Sorted(maps.Keys(w.Fields)) {
-		if !slices.Contains(elsewhere, name) && (full || !slices.Contains(internal, name)) {
+		if !slices.Contains(elsewhere, name) && (full || !slices.Contains(internalFields, name)) {
 			fmt.Fprintf(&b, "%-20s %s\n", app.PlainWord(name), value(name, w.Fields[name]))
 		}
 	}
@@ -92,7 +93,7 @@ func describe(w *inspect.Whole, full bool) string {
 	return b.String()
 }
 
-// describeAgent adds what an agent waits for, its children, and what it remembers.
+// describeAgent adds the wait of an agent, its children, and its journal.
 func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
 	if e := w.Explanation; e != nil && e.Wait != nil {
 		fmt.Fprintf(b, "\nwaits for (%s, %s, %d have ended)\n", e.Wait.Mode, app.Plural(int64(e.Wait.Members), "task", "tasks"), e.Wait.Settled)
@@ -127,7 +128,7 @@ func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
 		}
 		var lines []string
 		for _, n := range slices.Sorted(maps.Keys(m.Journal)) {
-			lines = append(lines, fmt.Sprintf("%d: %s", n, remembered(m.Journal[n], full)))
+			lines = append(lines, fmt.Sprintf("%d: %s", n, journalText(m.Journal[n], full)))
 		}
 		for _, line := range few(lines, full) {
 			fmt.Fprintf(b, "  %s\n", line)
@@ -149,8 +150,8 @@ func related(r *queue.Record) string {
 	return line
 }
 
-// remembered returns an entry of the journal of an agent for people.
-func remembered(entry string, full bool) string {
+// journalText returns an entry of an agent's journal for people.
+func journalText(entry string, full bool) string {
 	short := func(text string) string {
 		if full {
 			return plainText(strings.ReplaceAll(text, "\n", " "))

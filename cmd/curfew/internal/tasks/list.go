@@ -127,13 +127,13 @@ func PrintList(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 	}
 	tellLooked(c, page, next, int64(n), int64(looked), broken)
 	if n == 0 && next == "" && f.Queue != "" {
-		return tellUnknown(c, q, f.Queue)
+		return warnUnknown(c, q, f.Queue)
 	}
-	return waiting.tell(c, q)
+	return waiting.warn(c, q)
 }
 
-// tellUnknown says on stderr if there is no queue of this name, so that a mistyped one is noticed.
-func tellUnknown(c *cli.Context, q *queue.Queue, name string) error {
+// warnUnknown prints on stderr that a queue does not exist, so that a mistyped name is noticed.
+func warnUnknown(c *cli.Context, q *queue.Queue, name string) error {
 	stats, err := q.Stats(c.Context)
 	if err != nil {
 		return err

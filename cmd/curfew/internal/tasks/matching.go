@@ -116,7 +116,8 @@ func (m matching) count(c *cli.Context, q *queue.Queue, f inspect.Filter) (n int
 // errEnough ends a walk when as many tasks were changed as were counted.
 var errEnough = errors.New("enough")
 
-// hookOf reports whether a task is a hook of one of some tasks, or of a child of one, which ended with it.
+// hookOf reports whether a task is a hook of one of these tasks, or of a child that ended with one
+// of them.
 func hookOf(id string, tasks map[string]bool) bool {
 	task, _, hook := strings.Cut(id, "!")
 	for hook && task != "" {
@@ -134,7 +135,7 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 	var met, done int64
 	changed := map[string]bool{}
 	var stopped error // why the walk ended
-	err := tell(c, m.verb, func(yield func(outcome, error) bool) {
+	err := printOutcomes(c, m.verb, func(yield func(outcome, error) bool) {
 		stopped = inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
 			var ids []string
 			for _, l := range page.Lines {

@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// place is what a worker must serve and handle to run a task.
+// place is the queue that a worker must serve, and the kind that it must handle, to run a task.
 type place struct{ queue, kind string }
 
 // misrouted counts the tasks of a list that need a worker.
@@ -25,8 +25,8 @@ func (m misrouted) add(l inspect.Line) {
 	}
 }
 
-// tell says on stderr which of the tasks no live worker takes.
-func (m misrouted) tell(c *cli.Context, q *queue.Queue) error {
+// warn names on stderr the tasks that no live worker takes.
+func (m misrouted) warn(c *cli.Context, q *queue.Queue) error {
 	if len(m) == 0 || c.Bool("quiet") {
 		return nil
 	}

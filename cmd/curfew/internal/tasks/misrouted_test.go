@@ -11,7 +11,7 @@ import (
 func TestAQuietListDoesNotReadWorkers(t *testing.T) {
 	flags := flag.NewFlagSet("ls", flag.ContinueOnError)
 	flags.Bool("quiet", true, "")
-	if err := (misrouted{place{"mail", "letter"}: 1}).tell(cli.NewContext(nil, flags, nil), nil); err != nil {
+	if err := (misrouted{place{"mail", "letter"}: 1}).warn(cli.NewContext(nil, flags, nil), nil); err != nil {
 		t.Error(err)
 	}
 }

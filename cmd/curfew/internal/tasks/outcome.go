@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// outcome is what a command did to one task.
+// outcome is the result of a command for one task.
 type outcome struct {
 	lines.Outcome
 	code int // the exit code for this task
@@ -46,12 +46,12 @@ func refused(id string, err error) outcome {
 	return o
 }
 
-// badness orders exit codes: that of the worst task is the one of the command.
+// badness orders exit codes, because the command exits with its worst task's code.
 var badness = []int{0, app.ExitNotFound, app.ExitRefused, app.ExitTimedOut, app.ExitFailed}
 
-// tell prints an outcome for each task, and returns an error with the worst exit code. verb is what was to be done:
-// cancelled.
-func tell(c *cli.Context, verb string, all iter.Seq2[outcome, error]) error {
+// printOutcomes prints an outcome for each task, and returns an error with the worst exit code. verb
+// is the intended change, such as cancelled.
+func printOutcomes(c *cli.Context, verb string, all iter.Seq2[outcome, error]) error {
 	worst, n, failed, first := 0, 0, 0, ""
 	err := outcomes.Print(c, func(yield func(outcome, error) bool) {
 		for o, err := range all {
@@ -86,7 +86,7 @@ func tell(c *cli.Context, verb string, all iter.Seq2[outcome, error]) error {
 // someIDs is for a command about one or more tasks.
 var someIDs = app.Takes(1, 1<<20, "the ids of one or more tasks")
 
-// checkIDs refuses what cannot be an id of the namespace.
+// checkIDs returns an error for texts that cannot be ids of the namespace.
 func checkIDs(q *queue.Queue, ids []string) error {
 	for _, id := range ids {
 		if _, err := names.PartitionIn(id, q.Partitions()); err != nil {
@@ -114,7 +114,7 @@ func changedOf(access queue.Access, t app.Args, check func(*cli.Context, *queue.
 		}
 		app.GoOn(c)
 		done := 0
-		err := tell(c, verb, func(yield func(outcome, error) bool) {
+		err := printOutcomes(c, verb, func(yield func(outcome, error) bool) {
 			for some := range slices.Chunk(ids, 500) {
 				list, err := do(c, q, some)
 				for _, o := range list {

@@ -60,11 +60,12 @@ func resolve(c *cli.Context, q *queue.Queue, id string, result []byte) error {
 	} else {
 		r, err = q.Resolve(c.Context, id, result)
 	}
-	return tellSettled(c, "resolved", id, r, err, same(r))
+	return printSettled(c, "resolved", id, r, err, same(r))
 }
 
-// tellSettled prints what a call that settles a promise has returned. same says whether it had ended in the same way.
-func tellSettled(c *cli.Context, verb, id string, r queue.Resolution, err error, same bool) error {
+// printSettled prints the result of settling a promise. same reports whether it had already ended in
+// the requested way.
+func printSettled(c *cli.Context, verb, id string, r queue.Resolution, err error, same bool) error {
 	o := outcome{Outcome: lines.Outcome{ID: id, Status: r.Status, Changed: r.Done, Text: verb}}
 	switch {
 	case err != nil:
@@ -79,7 +80,7 @@ func tellSettled(c *cli.Context, verb, id string, r queue.Resolution, err error,
 	default:
 		o.Text, o.code = "it was not "+verb+", because it is "+string(r.Status)+" already, with other content", app.ExitRefused
 	}
-	return tell(c, verb, func(yield func(outcome, error) bool) { yield(o, nil) })
+	return printOutcomes(c, verb, func(yield func(outcome, error) bool) { yield(o, nil) })
 }
 
 func Signal() *cli.Command {
@@ -118,7 +119,7 @@ An agent can request the same name again. With --call, the same command again do
 					return err
 				}
 				r, err := q.SignalAs(c.Context, call, words[0], words[1], payload)
-				return tellSettled(c, "sent", words[0], r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
+				return printSettled(c, "sent", words[0], r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
 			})(c)
 		}),
 	}

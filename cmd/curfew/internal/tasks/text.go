@@ -22,7 +22,7 @@ func plainText(text string) string {
 	}, text)
 }
 
-// cell returns the start of a body for a cell of a table.
+// cell returns the start of a body, for a table.
 func cell(body []byte) string {
 	text := strings.Join(strings.Fields(plainText(string(body[:min(len(body), 400)]))), " ")
 	if runes := []rune(text); len(runes) > 60 || len(body) > 400 {
@@ -31,7 +31,8 @@ func cell(body []byte) string {
 	return text
 }
 
-// shown returns a body for people: JSON is indented, and other bytes are quoted. Without whole, what is long is clipped.
+// shown returns a body for people: it indents JSON, and quotes other bytes. Without whole, it clips
+// a long body.
 func shown(body []byte, whole bool) string {
 	const most, lines = 4000, 60
 	var text string

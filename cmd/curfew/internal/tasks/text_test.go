@@ -15,7 +15,7 @@ func TestEntriesOfAJournalAreShownInWords(t *testing.T) {
 		"(hidden)":                                                    "(hidden)",
 		"something of a newer version":                                "something of a newer version",
 	} {
-		if got := remembered(entry, false); got != want {
+		if got := journalText(entry, false); got != want {
 			t.Errorf("%q is shown as %q, want %q", entry, got, want)
 		}
 	}

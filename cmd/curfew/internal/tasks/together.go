@@ -2,8 +2,8 @@ package tasks
 
 import "sync"
 
-// together calls do for all ids, several at a time, and stores what it returns. After an error it begins no more. It
-// returns the outcomes without those that failed, and the first error.
+// together calls do for all ids, several at a time, and stores the outcomes. After an error it
+// begins no further calls. It returns the outcomes of the successful calls, and the first error.
 func together(ids []string, list []outcome, do func(id string) (outcome, error)) ([]outcome, error) {
 	var group sync.WaitGroup
 	var mu sync.Mutex

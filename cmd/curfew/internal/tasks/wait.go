@@ -91,7 +91,7 @@ var endedList = app.List[lines.End]{
 	},
 }
 
-// arrival is what a wait for one task has returned.
+// arrival is the result of the wait for one task.
 type arrival struct {
 	id     string
 	result []byte
