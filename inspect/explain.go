@@ -42,8 +42,8 @@ const (
 	WhyOwnerEnded Why = "owner_ended" // its owner ended: CANCELLED, or FAILED if the owner timed out
 )
 
-// Explanation says why a task is in its current state, and by when it leaves that state. Its JSON
-// has the result of String as "sentence".
+// Explanation describes why a task is in its current state, and when that state ends at the latest.
+// Its JSON has the result of String as "sentence".
 type Explanation struct {
 	ID     string       `json:"id"`
 	Kind   string       `json:"kind,omitempty"`
@@ -62,10 +62,12 @@ type Explanation struct {
 	Retries    int    `json:"retries,omitempty"` // failed attempts that were retried or will be
 	MaxRetries int    `json:"max_retries,omitempty"`
 	LastError  string `json:"last_error,omitempty"` // error of the newest failed attempt
-	// ReleaseReason is why the last worker gave the task back. It is set until the task is claimed again, if the worker said why.
+	// ReleaseReason is the reason with which the last worker gave the task back, "" without one. It
+	// is kept until the task is claimed again.
 	ReleaseReason string `json:"release_reason,omitempty"`
 
-	// GivenBack is how often workers gave the task back without a result. It is set for a PENDING task that never waited.
+	// GivenBack is the number of times that workers gave the task back without a result. It is set
+	// for a PENDING task that never waited.
 	GivenBack int64 `json:"given_back,omitempty"`
 
 	Line *ExplainedLine `json:"line,omitempty"` // set for a task in line
@@ -77,7 +79,7 @@ type Explanation struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// BoundKind says what kind of instant a [Bound] is. The list is closed.
+// BoundKind is the kind of a [Bound]'s instant. The list is closed.
 type BoundKind string
 
 // The kinds of bounds.
@@ -97,7 +99,7 @@ const (
 )
 
 // Bound is the latest instant at which a state ends. At never moves to a later instant. A reaper
-// writes the change shortly after At; [Explanation.Lag] says how late recent timeouts were written.
+// writes the change shortly after At; [Explanation.Lag] has the delay of recent timeouts.
 type Bound struct {
 	Kind BoundKind         `json:"kind"`
 	At   time.Time         `json:"at,omitzero"`      // zero for BoundNone and BoundFinal
@@ -131,8 +133,8 @@ type ExplainedRun struct {
 	Worker  string `json:"worker"`
 	Attempt int    `json:"attempt"`
 	Epoch   int64  `json:"epoch"`
-	// LeaseEnds is when the task is given back if its worker sends no more heartbeats. Each
-	// heartbeat moves it, so it is not a bound.
+	// LeaseEnds is the instant at which the task is given back if its worker sends no more
+	// heartbeats. Each heartbeat moves it, so it is not a bound.
 	LeaseEnds    time.Time `json:"lease_ends_at,omitzero"`
 	CancelledAt  time.Time `json:"cancel_at,omitzero"`
 	CancelReason string    `json:"cancel_reason,omitempty"`
@@ -158,9 +160,9 @@ type ExplainedWait struct {
 	Reason     string            `json:"reason,omitempty"` // with WhyWaking: satisfied, impossible or timed_out
 }
 
-// ExplainedLag is how late recent timeouts in the task's partition were written, counted from the
-// instant that decided them. It is what to expect on top of a bound, not a promise. It covers the
-// timeouts among the newest 200 events.
+// ExplainedLag is the delay with which recent timeouts in the task's partition were written, counted
+// from the instant that decided them. Expect it on top of a bound, but it is no promise. It covers
+// the timeouts among the newest 200 events.
 type ExplainedLag struct {
 	P99 duration.Duration `json:"p99_ms"`
 	Max duration.Duration `json:"max_ms"`
@@ -207,30 +209,30 @@ type Warning struct {
 	More  int         `json:"more,omitempty"`  // number of further tasks
 }
 
-// Explain returns why a task is in its current state, and by when it leaves that state. It changes
-// nothing. It returns [refusal.ErrNotFound] if there is no such task, and [refusal.ErrInvalid] if the id
-// is not valid.
+// Explain explains why a task is in its current state, and when it leaves that state at the latest.
+// It changes nothing. If there is no such task, it returns [refusal.ErrNotFound]; if the id is not
+// valid, [refusal.ErrInvalid].
 //
 // A bound is computed from instants that never move: deadlines, own and inherited; the limits that
-// are running for the line, the attempt and the wait; the patience of a wait; a grace that has begun;
-// the time of a timer. If the limit of a wait begins with the first end, it is counted from the
-// earliest bound of a member, since the first end cannot come later. So a bound is never too early,
-// whatever happens after Explain has returned, except for the time that a reaper needs to write a
-// change: a grace that follows a patience begins when the end of the patience is written, and a limit
-// that begins with the first end begins with the end that is written first.
+// are running for the line, the attempt and the wait; the patience of a wait; a grace that has
+// begun; the time of a timer. A limit of a wait that begins with the first end is counted from the
+// earliest bound of a member, because the first end cannot come later.
+//
+// So a bound is never too early, whatever happens after Explain has returned, except for the time
+// that a reaper needs to write a change. For example, a grace that follows a patience begins when
+// the end of the patience is written, and a limit that begins with the first end begins with the end
+// that is written first.
 //
 // A bound does not use
 //
-//   - leases, since each heartbeat moves them;
-//   - the limits of line and attempt, in EndsBy and for members of a wait: a claim ends the first,
-//     and a new attempt has a new limit;
+//   - leases, because each heartbeat moves them;
+//   - the limits of line and attempt, in EndsBy and for members of a wait, because a claim ends the first, and a new attempt has a new limit;
 //   - a limit that begins with the first end, if no member has a bound;
-//   - the nth end, if a wait needs n members that complete: the end may be a failure. The bound is
-//     the instant after which no combination of outcomes leaves the wait open.
+//   - the nth end, if a wait needs n members that complete, because the end may be a failure. The bound is then the instant after which no combination of outcomes leaves the wait open.
 //
-// Explain makes one call to Redis, one more for a PENDING task, which reads what up to 1,000 workers tell of themselves, and
-// one more for each 200 members of a wait that have not ended. Members
-// that end between two calls count as ended at the time of the last call. If the wait ends or its limit
+// Explain makes one call to Redis, one more for a PENDING task, which reads the descriptions of up
+// to 1,000 workers, and one more for each 200 members of a wait that have not ended. Members that
+// end between two calls count as ended at the time of the last call. If the wait ends or its limit
 // begins meanwhile, Explain begins again. It returns an error after five such changes.
 func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, error) {
 	if err := q.Ready(ctx); err != nil {

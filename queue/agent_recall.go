@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Memory is what Recall returns for an agent that runs again.
+// Memory is the journal of an agent, for its next run.
 type Memory struct {
 	Checkpoint
 	Journal  map[int64]string   // entries since the checkpoint, by number

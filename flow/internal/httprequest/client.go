@@ -20,7 +20,7 @@ type Client struct {
 	most int // bytes of an answer
 }
 
-// refusedError is what the client refuses, whatever the server would answer.
+// refusedError is the error of a request that the client refuses to send.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }

@@ -21,7 +21,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Request is what a node requests.
+// Request is the request of a node.
 type Request struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"` // GET, or POST with a body
@@ -29,7 +29,7 @@ type Request struct {
 	Body    json.RawMessage   `json:"body,omitempty"` // a text, or a value that is sent as it is written
 }
 
-// Response is what a node yields: outputs.parameters.
+// Response is the output parameters of a node.
 type Response struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers"` // their names in lower case

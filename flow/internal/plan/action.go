@@ -20,7 +20,7 @@ const (
 	updateContext = "update_context" // the name of Set in a list of actions
 )
 
-// OfUsers reports whether an action is a task of a kind of the users.
+// OfUsers reports whether an action is a task whose kind belongs to the users.
 func (a *Action) OfUsers() bool {
 	switch a.Type {
 	case Echo, Sleep, Wait, Set, HTTPRequest, WorkflowCall:

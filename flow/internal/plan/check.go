@@ -22,7 +22,7 @@ func (r *reader) unknown(t *tree, what, name string, known []string) {
 	r.at(t, "%s", r.noSuch(what, name, known))
 }
 
-// noSuch says that nothing has a name, and what may have been meant.
+// noSuch returns the error for an unknown name, with the nearest known one.
 func (r *reader) noSuch(what, name string, known []string) string {
 	advice := ""
 	if near := offered(r.nearest(name, known)); len(near) > 0 && len(name) > 2 {
@@ -62,7 +62,7 @@ func (r *reader) field(of any, name string) *tree {
 	return cmp.Or(t.member(name), t)
 }
 
-// check finds what is wrong with a plan as a whole: names that nothing has, and what never ends.
+// check finds the errors that concern a plan as a whole: unknown names, and runs without end.
 func (r *reader) check() {
 	d := r.d
 	r.templates = slices.Sorted(maps.Keys(d.Templates))
@@ -108,7 +108,7 @@ func (r *reader) checkTemplate(x *Template) int {
 	return 1
 }
 
-// checkCall checks a call by itself: what it calls, its inputs, its limits and its retries.
+// checkCall checks a call by itself: its target, its inputs, its limits and its retries.
 func (r *reader) checkCall(c *Call) {
 	called := r.d.Templates[c.Template]
 	switch {
@@ -130,11 +130,11 @@ func (r *reader) checkCall(c *Call) {
 	}
 	r.checkRetry(c)
 	r.checkAdaptive(c)
-	r.checkNobody(c)
+	r.checkNoWorker(c)
 }
 
-// checkNobody checks a call of what no worker runs: it has no attempts, and never stands in line.
-func (r *reader) checkNobody(c *Call) {
+// checkNoWorker checks a call that no worker runs: it has no attempts, and never stands in line.
+func (r *reader) checkNoWorker(c *Call) {
 	action := r.d.Action(c)
 	if action == nil || action.Type == "" || action.Kind() != "" {
 		return
@@ -203,7 +203,8 @@ func (x *Template) inherit(inputs []Parameter) {
 	}
 }
 
-// CheckInputs compares the parameters of a run with the inputs of its definition: it knows all, and those that it needs are there.
+// CheckInputs compares the parameters of a run with the inputs of its definition. Each parameter
+// must be an input, and each input without a default must be a parameter.
 func (d *Definition) CheckInputs(given map[string]any) error {
 	var known []string
 	for _, p := range d.Templates[d.Entry].Inputs {
@@ -291,7 +292,7 @@ func (r *reader) checkLoop(x *Template) {
 	r.checkOwn(x, l.Body, nil)
 }
 
-// checkOwn checks what the inputs and the options of a call read.
+// checkOwn checks the paths that the inputs and the options of a call read.
 func (r *reader) checkOwn(x *Template, c *Call, early map[string]bool) {
 	for _, p := range c.Inputs {
 		r.checkReads(x, p.Value, early)
@@ -323,8 +324,8 @@ func (r *reader) checkPaths(x *Template, t *tree, reads [][]string, early map[st
 	}
 }
 
-// wrongRead says what is wrong with a path that an expression of a template reads, "" if it is good. early has the nodes of a DAG that may
-// not have ended when the expression is evaluated.
+// wrongRead describes the error in a path that an expression of a template reads, "" if it is valid.
+// early lists the nodes of a DAG that may not have ended when the expression is evaluated.
 func (r *reader) wrongRead(x *Template, path []string, early map[string]bool) string {
 	switch {
 	case path[0] == "inputs" && len(path) > 1 && path[1] != "parameters":

@@ -89,7 +89,7 @@ func (d *DAG) names() []string {
 	return d.all
 }
 
-// checkDAG checks the nodes of a DAG, their dependencies, and what their expressions read.
+// checkDAG checks the nodes of a DAG, their dependencies, and the paths that their expressions read.
 func (r *reader) checkDAG(x *Template) {
 	d := x.DAG
 	if !d.link() {

@@ -83,7 +83,8 @@ func (r *reader) checkRecursion() {
 	}
 }
 
-// nested returns how many tasks are within each other below the task of a template. deep has those of the templates that it calls.
+// nested returns the depth of tasks below the task of a template. deep holds the depths of the
+// templates that it calls.
 func (r *reader) nested(x *Template, deep map[string]int) (n int) {
 	if x == nil {
 		return 0
@@ -123,7 +124,7 @@ func (r *reader) checkItself() {
 	visit(r.d.Templates[r.d.Entry])
 }
 
-// certain returns the calls of a template that each run of it makes, if nothing fails.
+// certain returns the calls that every successful run of a template makes.
 func (x *Template) certain() (all []*Call) {
 	switch {
 	case x.Graph != nil:

@@ -130,7 +130,7 @@ func (r *reader) name(t *tree) string {
 	return s
 }
 
-// nodeName returns a name of which the names of tasks are made.
+// nodeName returns the name of a node, from which the names of its tasks are made.
 func (o *object) nodeName(field string) string {
 	s := o.name(field)
 	switch {
@@ -207,7 +207,8 @@ func (o *object) bool(field string) bool {
 	return b
 }
 
-// word returns one of the words that the table of fields gives, "" if the field is not there.
+// word returns a value that must be one of the words in the table of fields, "" if the field is
+// missing.
 func (o *object) word(field string) string {
 	t := o.get(field)
 	if t == nil {

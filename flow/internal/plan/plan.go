@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/expr"
 )
 
-// DefaultTimeout is the time of a run whose definition says nothing.
+// DefaultTimeout is the timeout of a run if the definition sets none.
 const DefaultTimeout = time.Hour
 
 // Definition is a plan that runs can follow.
@@ -82,7 +82,8 @@ type Template struct {
 // Container reports whether the template has nodes of its own. A call of a container cannot be retried.
 func (t *Template) Container() bool { return t.DAG != nil || t.Loop != nil || t.Graph != nil }
 
-// Calls returns the nodes of a template in the order of the definition: those of a DAG or a graph, and otherwise its only one.
+// Calls returns the nodes of a template in the order of the definition: all nodes of a DAG or a
+// graph, and otherwise the only call.
 func (t *Template) Calls() []*Call {
 	switch {
 	case t.DAG != nil:
@@ -109,7 +110,8 @@ func (t *Template) Call(name string) *Call {
 	return nil
 }
 
-// Action returns what a call does: its own action, or that of the template that it calls; nil: it calls no leaf.
+// Action returns the action of a call: its own, or the action of the template that it calls; nil if
+// it calls no leaf.
 func (d *Definition) Action(c *Call) *Action {
 	if called := d.Templates[c.Template]; called != nil {
 		return called.Action
@@ -117,7 +119,7 @@ func (d *Definition) Action(c *Call) *Action {
 	return c.Action
 }
 
-// Times returns the limits of a call: its own, and those of the template that it calls.
+// Times returns the limits of a call, with the limits of the template that it calls as defaults.
 func (d *Definition) Times(c *Call) Times {
 	if called := d.Templates[c.Template]; called != nil {
 		return c.Times.Over(called.Times)
@@ -146,8 +148,8 @@ func (t Times) AtMost() Times {
 	return t
 }
 
-// Adapt says how an adaptive limit is made of the time that tasks of a kind took: the factor times what 99.5 % of them took at
-// most, not less than Least, and not more than Most.
+// Adapt computes an adaptive limit from the times of a kind's tasks: the factor times the time
+// within which 99.5 % of them ended, but at least Least and at most Most.
 type Adapt struct {
 	Least, Most time.Duration
 	Factor      float64
@@ -161,7 +163,8 @@ func (a Adapt) Of(took time.Duration) time.Duration {
 	return max(time.Duration(float64(took)*a.Factor), a.Least)
 }
 
-// Call is a place in a plan where something runs: a node of a DAG or of a graph, the body of a loop, or what a template wraps.
+// Call is a place in a plan where something runs: a node of a DAG or of a graph, the body of a loop,
+// or the call of a wrapper.
 type Call struct {
 	Name     string
 	Template string  // what it calls: a template,
@@ -173,7 +176,7 @@ type Call struct {
 	Excuses  Endings
 }
 
-// Retry says how often a failed call is made again.
+// Retry configures the further attempts of a failed call.
 type Retry struct {
 	Set        bool // the definition says something
 	Limit      int
@@ -205,7 +208,7 @@ const maxBackoff = 24 * time.Hour
 // Endings is a set of ways to end without success.
 type Endings struct{ Failed, Error, Timeout, Cancelled bool }
 
-// Action is what a leaf does.
+// Action is the work of a leaf.
 type Action struct {
 	Type     string // echo, sleep, wait, set, http_request, workflow_call, or the kind of a task
 	Queue    string
@@ -279,7 +282,7 @@ type Meeting struct {
 	Merge   Merge
 }
 
-// Merge says how the results of tokens become one value.
+// Merge configures how the results of tokens become one value.
 type Merge struct {
 	Source   []string // of a branch: the names of the path
 	Target   []string // of the run

@@ -64,7 +64,7 @@ func (r *reader) version(t *tree, version string) {
 	}
 }
 
-// CheckVersion refuses what no definition can have as its version.
+// CheckVersion returns an error for a text that cannot be the version of a definition.
 func CheckVersion(version string) error {
 	if version != "" && !goodVersion.MatchString(version) {
 		return refusal.Invalid("version", "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip.Text(version, quoted))
@@ -180,7 +180,7 @@ func (r *reader) definition(t *tree) {
 	}
 }
 
-// spec reads what the definition has below spec. What the definition itself says already cannot be said again.
+// spec reads the fields below spec. A field that the definition itself sets must not be there again.
 func (r *reader) spec(o, spec *object) {
 	d := r.d
 	for _, name := range []string{"timeout", "on_timeout", "inputs", "hooks"} {
@@ -241,7 +241,7 @@ func (r *reader) given(of *object, variables []string) []Parameter {
 	return r.parameters(r.object(t, "arguments"), variables, true)
 }
 
-// outputs reads what a DAG yields.
+// outputs reads the declared outputs of a DAG.
 func (r *reader) outputs(of *object) []Parameter {
 	t := of.get("outputs")
 	if t == nil {
@@ -318,7 +318,8 @@ func (r *reader) readTemplate(t *tree) {
 	r.d.Templates[x.Name] = x
 }
 
-// faulty reports whether one of some fields is there, so that its reader has found what is wrong.
+// faulty reports whether one of these fields is present. Then its reader has reported the error
+// already.
 func (o *object) faulty(fields ...string) bool {
 	return slices.ContainsFunc(fields, func(name string) bool { return o.get(name) != nil })
 }
@@ -359,7 +360,7 @@ func (r *reader) dagNode(t *tree) *Call {
 	return c
 }
 
-// call reads what nodes of a DAG and bodies of loops have in common.
+// call reads the fields that nodes of a DAG and bodies of loops share.
 func (r *reader) call(o *object, name string, variables []string) *Call {
 	c := &Call{Name: name, Template: o.name("template"), Inputs: r.given(o, variables), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
 	r.places[c] = o.t

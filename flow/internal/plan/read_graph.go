@@ -24,8 +24,8 @@ func (r *reader) graph(o *object) {
 	}
 }
 
-// oneAction is an action of the list of a definition.
-type oneAction struct {
+// listedAction is an action of a definition's list.
+type listedAction struct {
 	id, version string
 	action      *Action
 	times       Times
@@ -40,8 +40,8 @@ type actions struct {
 
 // oneID is the actions with an id.
 type oneID struct {
-	last      *oneAction
-	byVersion map[string]*oneAction
+	last      *listedAction
+	byVersion map[string]*listedAction
 }
 
 func (r *reader) actions(of *object) *actions {
@@ -49,10 +49,10 @@ func (r *reader) actions(of *object) *actions {
 	for _, t := range of.list("actions") {
 		o := r.object(t, "action")
 		o.need("id", "an action has a name")
-		a := &oneAction{id: o.name("id"), version: o.text("version"), retry: r.retry(o)}
+		a := &listedAction{id: o.name("id"), version: o.text("version"), retry: r.retry(o)}
 		same := all.byID[a.id]
 		if same == nil {
-			same = &oneID{byVersion: map[string]*oneAction{}}
+			same = &oneID{byVersion: map[string]*listedAction{}}
 			all.byID[a.id] = same
 			all.ids = append(all.ids, a.id)
 		}
@@ -138,7 +138,7 @@ func (r *reader) node(t *tree, actions *actions) *Call {
 	return c
 }
 
-// Over returns the times, and the others where they say nothing.
+// Over returns the times, with other as the default of each field.
 func (t Times) Over(other Times) Times {
 	t.Total, t.Attempt, t.Line = t.Total.Over(other.Total), t.Attempt.Over(other.Attempt), t.Line.Over(other.Line)
 	if !t.Said {
@@ -151,7 +151,7 @@ func (t Times) Over(other Times) Times {
 }
 
 // find returns the action of a node: the one with its version, or the last one with its id.
-func (r *reader) find(o *object, actions *actions) *oneAction {
+func (r *reader) find(o *object, actions *actions) *listedAction {
 	id, version := o.name("action_id"), o.text("action_version")
 	same := actions.byID[id]
 	switch {

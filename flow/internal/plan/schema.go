@@ -11,10 +11,11 @@ import (
 // schema is a JSON Schema, or a part of one.
 type schema = map[string]any
 
-// Schema returns a JSON Schema of definitions in both spellings, of the draft 2020-12.
+// Schema returns a JSON Schema (draft 2020-12) of definitions in both spellings.
 //
-// It says what an object can have: fields, types, ranges, fields that must be there, and fields that exclude each other. What
-// needs the whole definition, Read alone checks: names that nothing has, cycles, expressions, what would never end.
+// It describes each object by itself: its fields, their types and ranges, required fields, and
+// fields that exclude each other. Only Read makes the checks that need the whole definition: unknown
+// names, cycles, expressions, and runs without end.
 func Schema() []byte {
 	all := namedTypes()
 	for shape := range shapes {
@@ -40,8 +41,8 @@ func reference(name string) string {
 
 func ref(name string) schema { return schema{"$ref": "#/$defs/" + reference(name)} }
 
-// aTime matches what package duration reads.
-const aTime = `^(([0-9]+\.?[0-9]*|\.[0-9]+)d)?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
+// durationPattern matches the texts that package duration accepts.
+const durationPattern = `^(([0-9]+\.?[0-9]*|\.[0-9]+)d)?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
 // namedTypes returns the schemas of the types that have a name.
 func namedTypes() schema {
@@ -60,7 +61,7 @@ func namedTypes() schema {
 		"queue":                  matches(queueName.String()),
 		"version":                matches(goodVersion.String()),
 		"bool":                   schema{"type": "boolean"},
-		"time":                   schema{"anyOf": []any{schema{"type": "string", "pattern": aTime, "minLength": 2, "maxLength": 64}, schema{"enum": presets}}},
+		"time":                   schema{"anyOf": []any{schema{"type": "string", "pattern": durationPattern, "minLength": 2, "maxLength": 64}, schema{"enum": presets}}},
 		"time or null":           schema{"anyOf": []any{ref("time"), none}},
 		"time, adaptive or null": schema{"anyOf": []any{ref("time"), schema{"const": "adaptive"}, none}},
 		"ms or null":             schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": maxSpan.Milliseconds()},
@@ -136,7 +137,7 @@ func objectSchema(shape string) schema {
 		}
 		s["dependentSchemas"] = beside
 	}
-	if all := more(shape); len(all) > 0 {
+	if all := extraRules(shape); len(all) > 0 {
 		s["allOf"] = all
 	}
 	return s
@@ -156,8 +157,8 @@ func where(field string, is schema) schema {
 	return schema{"required": []string{field}, "properties": schema{field: is}}
 }
 
-// more returns what a shape needs beyond its rules.
-func more(shape string) (all []any) {
+// extraRules returns the rules of a shape that the table of fields does not contain.
+func extraRules(shape string) (all []any) {
 	switch shape {
 	case "definition": // what it says cannot be said by its spec again
 		for _, f := range [][2]string{{"timeout", "timeout"}, {"timeout_ms", "timeout"}, {"on_timeout", "on_timeout"}, {"inputs", "inputs"}, {"hooks", "hooks"}} {

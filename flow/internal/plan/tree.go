@@ -158,7 +158,7 @@ type jsonParser struct {
 	counts int
 }
 
-// line returns the line of what was read last.
+// line returns the line of the value that was read last.
 func (p *jsonParser) line() int {
 	end := min(int(p.in.InputOffset()), len(p.text))
 	p.lines += bytes.Count(p.text[p.counts:end], []byte("\n"))
@@ -279,7 +279,7 @@ func (p *yamlParser) value(n *yaml.Node, t *tree, depth int) error {
 	return nil
 }
 
-// scalar sets the value of a scalar of YAML as JSON has it. A date is a text.
+// scalar converts a scalar of YAML to the value that JSON would have. A date is a text.
 func (t *tree) scalar(n *yaml.Node) error {
 	switch n.ShortTag() {
 	case "!!null":

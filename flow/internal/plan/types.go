@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// types are the types of fields that have a name, and what they mean.
+// types are the named types of fields, with their descriptions.
 var types = []struct{ Name, Doc string }{
 	{"text", "a text, not empty, of up to 4096 bytes"},
 	{"name", "a text of 1 to 60 of `A-Z a-z 0-9 _ -` that begins with a letter"},
@@ -31,7 +31,7 @@ var types = []struct{ Name, Doc string }{
 // typeRange matches the type of a number in a range.
 var typeRange = regexp.MustCompile(`^(number|fraction) (\d+) to (\d+)$`)
 
-// rangeOf returns the range of a type of numbers, and whether the numbers are whole.
+// rangeOf returns the range of a numeric type, and whether its numbers are integers.
 func rangeOf(typ string) (least, most int, whole bool) {
 	if m := typeRange.FindStringSubmatch(typ); m != nil {
 		fmt.Sscan(m[2], &least)
