@@ -151,8 +151,8 @@ func refused(r *http.Request, answer *http.Response, body []byte) error {
 	err := worker.Fail(status, fmt.Errorf("%s %s: %s%s", r.Method, r.URL.Redacted(), answer.Status, excerpt(body)))
 	switch {
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
-		if after, ok := retryAfter(answer.Header.Get("Retry-After")); ok {
-			return worker.RetryAfter(after, err)
+		if pause, ok := retryAfter(answer.Header.Get("Retry-After")); ok {
+			return worker.RetryAfter(pause, err)
 		}
 		return err
 	}
@@ -171,11 +171,11 @@ func retryAfter(text string) (time.Duration, bool) {
 }
 
 func headersOf(answer *http.Response) map[string]string {
-	all := map[string]string{}
+	headers := map[string]string{}
 	for name, values := range answer.Header {
-		all[strings.ToLower(name)] = strings.Join(values, ", ")
+		headers[strings.ToLower(name)] = strings.Join(values, ", ")
 	}
-	return all
+	return headers
 }
 
 func valueOf(answer *http.Response, body []byte) (v any) {

@@ -97,14 +97,14 @@ func (r *reader) executor(t *tree, variables []string) *Action {
 func (r *reader) action(o *object, kind string, variables []string) *Action {
 	a := &Action{Type: kind, Queue: o.queue("queue"), Priority: o.number("priority")}
 	r.places[a] = o.t
-	may, known := options[kind]
-	if !known {
+	may, exists := options[kind]
+	if !exists {
 		may = options[""]
 	}
 	if o.shape == "implementation" {
 		may = ofImplementation(may)
 	}
-	var all []member
+	var members []member
 	for _, f := range shapes[o.shape] {
 		t := o.get(f.Name)
 		allowed, needed := slices.Contains(may, f.Name), slices.Contains(may, "+"+f.Name)
@@ -120,7 +120,7 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 				o.text(f.Name)
 			}
 			r.checkLiteral(kind, f.Name, t)
-			all = append(all, member{f.Name, t})
+			members = append(members, member{f.Name, t})
 		}
 	}
 	switch kind {
@@ -136,7 +136,7 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 		fallthrough
 	default:
 		options := *o.t
-		options.value = all
+		options.value = members
 		a.Options = r.template(&options, variables)
 	}
 	return a

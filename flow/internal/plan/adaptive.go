@@ -35,8 +35,8 @@ func (r *reader) adapt(of *object, times *Times) (a Adapt) {
 	if t := o.get("factor"); t != nil {
 		n, _ := t.value.(json.Number)
 		f, err := n.Float64()
-		if least, most, _ := rangeOf(o.typeOf("factor")); err != nil || !(f >= float64(least) && f <= float64(most)) {
-			r.at(t, "must be a number from %d to %d", least, most)
+		if low, high, _ := rangeOf(o.typeOf("factor")); err != nil || !(f >= float64(low) && f <= float64(high)) {
+			r.at(t, "must be a number from %d to %d", low, high)
 		}
 		a.Factor = f
 	}
@@ -86,15 +86,15 @@ var Presets = []Preset{
 
 // preset returns the time of a preset.
 func (o *object) preset(t *tree, name string) Span {
-	var known []string
+	var names []string
 	for _, p := range Presets {
 		if p.Name == name {
 			return Span{Set: true, Time: p.Most}
 		}
-		known = append(known, p.Name)
+		names = append(names, p.Name)
 	}
-	advice := "there is " + strings.Join(known, ", ")
-	if near := o.r.nearest(name, known); near != "" {
+	advice := "there is " + strings.Join(names, ", ")
+	if near := o.r.nearest(name, names); near != "" {
 		advice = "did you mean " + near + "?"
 	}
 	o.r.at(t, "there is no preset %q: %s", clip.Text(name, quoted), advice)

@@ -160,7 +160,7 @@ func (r *reader) checkDefaults(x *Template) {
 			if path[0] != "inputs" || len(path) < 3 {
 				continue
 			}
-			if later, known := declared[path[2]]; known && later >= i && x.Inputs[later].Value != nil {
+			if position, exists := declared[path[2]]; exists && position >= i && x.Inputs[position].Value != nil {
 				r.at(r.places[x], "the default of the input %s reads %s, which has a default of its own and is not declared before it", p.Name, path[2])
 			}
 		}
@@ -189,8 +189,8 @@ func (r *reader) checkRetry(c *Call) {
 
 // boundBy bounds a run by the time of the template with which it begins.
 func (d *Definition) boundBy(entry *Template) {
-	if own := entry.Times.Total.Time; own > 0 && !entry.Times.Total.Adaptive && (d.Timeout.Time == 0 || own < d.Timeout.Time) {
-		d.Timeout = Span{Set: true, Time: own}
+	if total := entry.Times.Total.Time; total > 0 && !entry.Times.Total.Adaptive && (d.Timeout.Time == 0 || total < d.Timeout.Time) {
+		d.Timeout = Span{Set: true, Time: total}
 	}
 }
 
@@ -224,7 +224,7 @@ func (d *Definition) CheckInputs(given map[string]any) error {
 		return refusal.Invalid("parameters", "have %s, which the definition does not know%s", clip.Text(name, quoted), advice)
 	}
 	for _, p := range d.Templates[d.Entry].Inputs {
-		if _, there := given[p.Name]; p.Value == nil && !there {
+		if _, exists := given[p.Name]; p.Value == nil && !exists {
 			return refusal.Invalid("parameters", "are without %s, which the definition needs", p.Name)
 		}
 	}
@@ -233,15 +233,15 @@ func (d *Definition) CheckInputs(given map[string]any) error {
 
 // checkInputs compares the arguments of a call with the inputs of its template.
 func (r *reader) checkInputs(c *Call, called *Template) {
-	given := map[string]bool{}
+	arguments := map[string]bool{}
 	for _, p := range c.Inputs {
-		given[p.Name] = true
+		arguments[p.Name] = true
 		if takes := r.inputsOf(called); called.Action == nil && !takes.has[p.Name] {
 			r.unknown(r.argument(c, p.Name), "input of the template "+called.Name, p.Name, takes.names)
 		}
 	}
 	for _, p := range r.inputsOf(called).needed {
-		if !given[p] {
+		if !arguments[p] {
 			r.at(r.places[c], "the template %s needs the input %s", called.Name, p)
 		}
 	}
@@ -251,8 +251,8 @@ func (r *reader) checkInputs(c *Call, called *Template) {
 func (r *reader) argument(c *Call, name string) *tree {
 	t := r.field(c, "inputs")
 	if list, ok := cmp.Or(t.member("parameters"), t).value.([]*tree); ok {
-		for _, one := range list {
-			if n := one.member("name"); n != nil && n.value == name {
+		for _, item := range list {
+			if n := item.member("name"); n != nil && n.value == name {
 				return n
 			}
 		}
@@ -268,18 +268,18 @@ type inputs struct {
 
 // inputsOf returns the inputs of a template. They are listed once.
 func (r *reader) inputsOf(x *Template) *inputs {
-	all := r.takes[x]
-	if all == nil {
-		all = &inputs{has: map[string]bool{}}
-		r.takes[x] = all
+	values := r.takes[x]
+	if values == nil {
+		values = &inputs{has: map[string]bool{}}
+		r.takes[x] = values
 		for _, p := range x.Inputs {
-			all.names, all.has[p.Name] = append(all.names, p.Name), true
+			values.names, values.has[p.Name] = append(values.names, p.Name), true
 			if p.Value == nil {
-				all.needed = append(all.needed, p.Name)
+				values.needed = append(values.needed, p.Name)
 			}
 		}
 	}
-	return all
+	return values
 }
 
 func (r *reader) checkLoop(x *Template) {
@@ -307,10 +307,10 @@ func (r *reader) checkReads(x *Template, value *expr.Template, early map[string]
 	if value == nil || !slices.ContainsFunc(value.Reads(), func(path []string) bool { return r.wrongRead(x, path, early) != "" }) {
 		return
 	}
-	from := r.values[value]
-	for t := range from.t.texts {
-		if one, err := expr.CompileTemplate(t.value, from.variables); err == nil {
-			r.checkPaths(x, t, one.Reads(), early)
+	source := r.values[value]
+	for t := range source.t.texts {
+		if compiled, err := expr.CompileTemplate(t.value, source.variables); err == nil {
+			r.checkPaths(x, t, compiled.Reads(), early)
 		}
 	}
 }

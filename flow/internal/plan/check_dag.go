@@ -24,8 +24,8 @@ func (d *DAG) link() bool {
 		if d.byName[c.Name] == nil {
 			d.byName[c.Name] = c
 		}
-		for _, before := range c.After {
-			d.Next[before] = append(d.Next[before], c)
+		for _, dependency := range c.After {
+			d.Next[dependency] = append(d.Next[dependency], c)
 		}
 	}
 	reads := 0
@@ -136,51 +136,51 @@ func (r *reader) checkDependencies(d *DAG, c *Call) {
 //
 // It follows the nodes that are read, 64 in a round: one bit for each that has ended before a node begins.
 func (d *DAG) early(order []*Call) map[string]map[string]bool {
-	all := map[string]map[string]bool{}
+	sets := map[string]map[string]bool{}
 	var read []string
 	for _, c := range order {
 		for _, name := range d.Reads[c.Name] {
 			if d.byName[name] == nil || slices.Contains(c.After, name) {
 				continue
 			}
-			if all[c.Name] == nil {
-				all[c.Name] = map[string]bool{}
+			if sets[c.Name] == nil {
+				sets[c.Name] = map[string]bool{}
 			}
-			all[c.Name][name] = true
+			sets[c.Name][name] = true
 			read = append(read, name)
 		}
 	}
 	slices.Sort(read)
-	for some := range slices.Chunk(slices.Compact(read), 64) {
-		bits, ended := map[string]uint64{}, make(map[string]uint64, len(order))
-		for i, name := range some {
+	for chunk := range slices.Chunk(slices.Compact(read), 64) {
+		bits, endedBits := map[string]uint64{}, make(map[string]uint64, len(order))
+		for i, name := range chunk {
 			bits[name] = 1 << i
 		}
 		for _, c := range order {
-			for _, before := range c.After {
-				ended[c.Name] |= ended[before] | bits[before]
+			for _, dependency := range c.After {
+				endedBits[c.Name] |= endedBits[dependency] | bits[dependency]
 			}
-			for name := range all[c.Name] {
-				if ended[c.Name]&bits[name] != 0 {
-					delete(all[c.Name], name)
+			for name := range sets[c.Name] {
+				if endedBits[c.Name]&bits[name] != 0 {
+					delete(sets[c.Name], name)
 				}
 			}
 		}
 	}
-	return all
+	return sets
 }
 
 // checkCycles finds nodes that await each other. It returns the nodes, each behind those that it awaits, and whether some await each other.
 func (r *reader) checkCycles(d *DAG) (order []*Call, cyclic bool) {
 	s := &stack{state: map[string]state{}}
-	after := func(name string) []string {
+	dependencies := func(name string) []string {
 		if c := d.byName[name]; c != nil {
 			return c.After
 		}
 		return nil
 	}
 	for _, c := range d.Nodes {
-		s.walk(c.Name, after, func(name string) {
+		s.walk(c.Name, dependencies, func(name string) {
 			if cyclic = true; s.length(name) > 1 { // a node that depends on itself is reported already
 				r.at(r.field(d.byName[name], "dependencies"), "the nodes await each other: %s: use a loop template to repeat nodes", s.round(name))
 			}

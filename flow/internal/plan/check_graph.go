@@ -83,14 +83,14 @@ func (r *reader) checkTransition(x *Template, t *Transition, f *fans) {
 	fan := f.byID[t.Meet.Group]
 	if fan == nil {
 		r.unknown(r.field(t.Meet, "sibling_group"), "fan-out", t.Meet.Group, f.names)
-	} else if made, known := fan.FanOut.Made(); known && t.Meet.M > made {
-		r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, made, fan.ID, made)
+	} else if tokens, ok := fan.FanOut.Made(); ok && t.Meet.M > tokens {
+		r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, tokens, fan.ID, tokens)
 	}
 }
 
 // checkMeetings checks that the tokens of a fan-out meet at one place, which does nothing else.
 func (r *reader) checkMeetings(g *Graph) {
-	met := map[string]bool{}
+	groups := map[string]bool{}
 	for _, t := range g.Transitions {
 		if t.Meet == nil || t.Meet.Group == "" {
 			continue
@@ -98,10 +98,10 @@ func (r *reader) checkMeetings(g *Graph) {
 		if t.FanOut != nil {
 			r.at(r.places[t], "has fan_out and synchronization: lead the token that comes out of the synchronization to a node, and fan out behind it")
 		}
-		if met[t.Meet.Group] {
+		if groups[t.Meet.Group] {
 			r.at(r.field(t.Meet, "sibling_group"), "the tokens of %s meet at another transition already: lead both ways to one node, and its transition has the synchronization", t.Meet.Group)
 		}
-		met[t.Meet.Group] = true
+		groups[t.Meet.Group] = true
 	}
 }
 
@@ -112,9 +112,9 @@ func (r *reader) checkReached(g *Graph) {
 	}
 	reached, next := map[string]bool{g.Initial: true}, []string{g.Initial}
 	for len(next) > 0 {
-		from := next[0]
+		node := next[0]
 		next = next[1:]
-		for _, t := range g.leaving[from] {
+		for _, t := range g.leaving[node] {
 			if !reached[t.To] {
 				reached[t.To] = true
 				next = append(next, t.To)

@@ -50,8 +50,8 @@ func (s *stack) walk(name string, next func(string) []string, again, after func(
 	}
 	s.state[name] = under
 	s.names = append(s.names, name)
-	for _, other := range next(name) {
-		s.walk(other, next, again, after)
+	for _, target := range next(name) {
+		s.walk(target, next, again, after)
 	}
 	s.names = s.names[:len(s.names)-1]
 	s.state[name] = done
@@ -130,7 +130,7 @@ func (x *Template) certain() (all []*Call) {
 	case x.Graph != nil:
 		return x.Graph.certain()
 	case x.Loop != nil && x.Loop.Items != nil:
-		if n, known := Listed(x.Loop.Items); !known || n == 0 {
+		if n, ok := Listed(x.Loop.Items); !ok || n == 0 {
 			return nil
 		}
 	}

@@ -18,7 +18,7 @@ const mostSteps = 100_000
 // checkTokens finds synchronizations to which no token of their fan-out can come. It follows all ways through the graph, with the fan-outs to
 // which a token belongs there. It gives up when there are very many.
 func (r *reader) checkTokens(g *Graph) {
-	one := map[opened]*opened{} // so that equal ones are the same
+	unique := map[opened]*opened{} // so that equal ones are the same
 	seen, next := map[token]bool{{node: g.Initial}: true}, []token{{node: g.Initial}}
 	reached, met := map[*Transition]bool{}, map[*Transition]bool{}
 	for steps := 0; len(next) > 0; next = next[1:] {
@@ -36,10 +36,10 @@ func (r *reader) checkTokens(g *Graph) {
 			}
 			if t.FanOut != nil {
 				within := opened{t.ID, to.open}
-				if one[within] == nil {
-					one[within] = &within
+				if unique[within] == nil {
+					unique[within] = &within
 				}
-				to.open = one[within]
+				to.open = unique[within]
 			}
 			if steps++; steps > mostSteps {
 				return

@@ -29,17 +29,17 @@ func (r *reader) object(t *tree, shape string) *object {
 		r.at(t, "must be an object, and is %s", t.kind())
 		return o
 	}
-	var known []string
+	var names []string
 	for _, f := range shapes[shape] {
-		known = append(known, f.Name)
+		names = append(names, f.Name)
 	}
 	for _, m := range members {
 		o.has[m.name] = m.value
-		if slices.Contains(known, m.name) {
+		if slices.Contains(names, m.name) {
 			continue
 		}
-		advice := "its fields are " + strings.Join(known, ", ")
-		if near := r.nearest(m.name, known); near != "" {
+		advice := "its fields are " + strings.Join(names, ", ")
+		if near := r.nearest(m.name, names); near != "" {
 			advice = "did you mean " + near + "?"
 		}
 		r.at(m.value, "is not a field here: %s", advice)
@@ -69,14 +69,14 @@ func (o *object) need(name, why string) *tree {
 
 // only reports a fault if the object has more than one of some fields.
 func (o *object) only(fields ...string) {
-	var given []string
+	var names []string
 	for _, name := range fields {
 		if o.get(name) != nil {
-			given = append(given, name)
+			names = append(names, name)
 		}
 	}
-	if len(given) > 1 {
-		o.fault("has %s, which say the same or exclude each other: give one of them", strings.Join(given, " and "))
+	if len(names) > 1 {
+		o.fault("has %s, which say the same or exclude each other: give one of them", strings.Join(names, " and "))
 	}
 }
 
@@ -176,10 +176,10 @@ func (o *object) number(field string) int {
 	if t == nil {
 		return 0
 	}
-	least, most, _ := rangeOf(o.typeOf(field))
+	low, high, _ := rangeOf(o.typeOf(field))
 	i, ok := t.whole()
-	if !ok || i < int64(least) || i > int64(most) {
-		o.r.at(t, "must be a whole number from %d to %d", least, most)
+	if !ok || i < int64(low) || i > int64(high) {
+		o.r.at(t, "must be a whole number from %d to %d", low, high)
 		return 0
 	}
 	return int(i)
@@ -243,7 +243,7 @@ func (o *object) span(field string) Span {
 		o.need("adaptive", "an adaptive time is between a least and a most one")
 		return Span{Set: true, Adaptive: true}
 	}
-	if p, found := strings.CutPrefix(text, "preset "); found {
+	if p, ok := strings.CutPrefix(text, "preset "); ok {
 		return o.preset(t, p)
 	}
 	d, err := duration.Parse(text)

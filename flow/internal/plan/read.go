@@ -41,8 +41,8 @@ const maxExpressions = 5000
 
 // few counts expressions at t that are about to be compiled, and reports whether they are within the bound.
 func (r *reader) few(t *tree, n int) bool {
-	before := r.compiled
-	if r.compiled += n; r.compiled > r.most && before <= r.most {
+	previous := r.compiled
+	if r.compiled += n; r.compiled > r.most && previous <= r.most {
 		r.at(t, "is beyond the %d expressions that a definition can have: divide it, and call one part from the other", r.most)
 	}
 	return r.compiled <= r.most
@@ -116,8 +116,8 @@ func unreadable(err error) Fault {
 // template compiles the expressions in a value.
 func (r *reader) template(t *tree, variables []string) *expr.Template {
 	n := 0
-	for one := range t.texts {
-		if text, is := one.value.(string); is {
+	for leaf := range t.texts {
+		if text, ok := leaf.value.(string); ok {
 			n += strings.Count(text, "{{")
 		}
 	}
@@ -135,9 +135,9 @@ func (r *reader) template(t *tree, variables []string) *expr.Template {
 
 // wrongTexts reports each text of a value whose expressions cannot be compiled.
 func (r *reader) wrongTexts(t *tree, err error) {
-	if many, is := err.(interface{ Unwrap() []error }); is {
-		for _, one := range many.Unwrap() {
-			r.wrongTexts(t, one)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			r.wrongTexts(t, e)
 		}
 		return
 	}
@@ -210,14 +210,14 @@ func (r *reader) hooks(of *object) (h Hooks) {
 		return h
 	}
 	o := r.object(t, "hooks")
-	for _, one := range []struct {
+	for _, section := range []struct {
 		field string
 		hook  *Hook
 	}{{"on_success", &h.Success}, {"on_failure", &h.Failure}, {"on_timeout", &h.Timeout}, {"on_cancel", &h.Cancel}} {
-		if t := o.get(one.field); t != nil {
+		if t := o.get(section.field); t != nil {
 			hook := r.object(t, "hook")
 			hook.need("kind", "name the kind of the task")
-			*one.hook = Hook{Kind: hook.kind("kind"), Queue: hook.queue("queue")}
+			*section.hook = Hook{Kind: hook.kind("kind"), Queue: hook.queue("queue")}
 		}
 	}
 	return h
@@ -311,7 +311,7 @@ func (r *reader) readTemplate(t *tree) {
 		}
 		return
 	}
-	if other := r.d.Templates[x.Name]; other != nil {
+	if existing := r.d.Templates[x.Name]; existing != nil {
 		o.fault("two templates have the name %s", x.Name)
 		return
 	}
@@ -449,9 +449,9 @@ func (r *reader) endings(of *object) Endings {
 // path splits a path such as state.results. It must begin with one of some names.
 func (r *reader) path(t *tree, begins string) []string {
 	text := r.text(t)
-	parts := strings.Split(text, ".")
-	for _, part := range parts {
-		if !goodName.MatchString(strings.TrimPrefix(part, "_")) {
+	names := strings.Split(text, ".")
+	for _, name := range names {
+		if !goodName.MatchString(strings.TrimPrefix(name, "_")) {
 			r.at(t, "%q must be names with dots between them, such as %s.total", clip.Text(text, quoted), begins)
 			return nil
 		}
@@ -460,5 +460,5 @@ func (r *reader) path(t *tree, begins string) []string {
 		r.at(t, "must begin with %s", begins)
 		return nil
 	}
-	return parts[1:]
+	return names[1:]
 }

@@ -45,16 +45,16 @@ type oneID struct {
 }
 
 func (r *reader) actions(of *object) *actions {
-	all := &actions{byID: map[string]*oneID{}}
+	list := &actions{byID: map[string]*oneID{}}
 	for _, t := range of.list("actions") {
 		o := r.object(t, "action")
 		o.need("id", "an action has a name")
 		a := &listedAction{id: o.name("id"), version: o.text("version"), retry: r.retry(o)}
-		same := all.byID[a.id]
+		same := list.byID[a.id]
 		if same == nil {
 			same = &oneID{byVersion: map[string]*listedAction{}}
-			all.byID[a.id] = same
-			all.ids = append(all.ids, a.id)
+			list.byID[a.id] = same
+			list.ids = append(list.ids, a.id)
 		}
 		if same.byVersion[a.version] != nil {
 			o.fault("two actions have the id %s and the version %q", a.id, a.version)
@@ -81,7 +81,7 @@ func (r *reader) actions(of *object) *actions {
 			a.times = timesOf(e.ms("timeout_ms"), e.word("on_timeout"))
 		}
 	}
-	return all
+	return list
 }
 
 // checkPathsOfState checks what a node writes into the state of its run. No value is within another one, so that their order does not matter.

@@ -46,17 +46,17 @@ func heading(shape string) string {
 
 // typeInWords returns a type as the reference writes it, with a link to an object.
 func typeInWords(typ string) string {
-	of, list := strings.CutPrefix(typ, "[]")
+	element, list := strings.CutPrefix(typ, "[]")
 	switch {
-	case shapes[of] != nil:
-		of = "[" + of + "](#" + strings.ReplaceAll(strings.ToLower(of), " ", "-") + ")"
-	case !isNamed(of) && strings.Contains(of, "_") || strings.Contains(of, " or ") && !isNamed(of): // words
-		of = "`" + strings.Join(wordsOf(of), "`, `") + "`"
+	case shapes[element] != nil:
+		element = "[" + element + "](#" + strings.ReplaceAll(strings.ToLower(element), " ", "-") + ")"
+	case !isNamed(element) && strings.Contains(element, "_") || strings.Contains(element, " or ") && !isNamed(element): // words
+		element = "`" + strings.Join(wordsOf(element), "`, `") + "`"
 	}
 	if list {
-		return "list of " + of
+		return "list of " + element
 	}
-	return of
+	return element
 }
 
 func isNamed(typ string) bool {
@@ -70,11 +70,11 @@ func cell(text string) string {
 		return "–"
 	}
 	var words []string
-	for i, part := range strings.Split(text, "`") {
+	for i, segment := range strings.Split(text, "`") {
 		if i%2 == 0 {
-			part = strings.ReplaceAll(part, "<", `\<`)
+			segment = strings.ReplaceAll(segment, "<", `\<`)
 		}
-		words = append(words, part)
+		words = append(words, segment)
 	}
 	return strings.Join(words, "`")
 }
@@ -82,33 +82,33 @@ func cell(text string) string {
 // sentences returns the rules of an object in words.
 func sentences(shape string) string {
 	code := func(fields, last string) string {
-		all := strings.Fields(fields)
-		for i := range all {
-			all[i] = "`" + all[i] + "`"
+		words := strings.Fields(fields)
+		for i := range words {
+			words[i] = "`" + words[i] + "`"
 		}
-		if len(all) == 1 {
-			return all[0]
+		if len(words) == 1 {
+			return words[0]
 		}
-		return strings.Join(all[:len(all)-1], ", ") + " " + last + " " + all[len(all)-1]
+		return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 	}
-	var all []string
+	var words []string
 	rule := rules[shape]
 	if rule.needs != "" {
-		all = append(all, "It needs "+code(rule.needs, "and")+".")
+		words = append(words, "It needs "+code(rule.needs, "and")+".")
 	}
 	if rule.one != "" {
-		all = append(all, "It has exactly one of "+code(rule.one, "and")+".")
+		words = append(words, "It has exactly one of "+code(rule.one, "and")+".")
 	}
 	for _, f := range shapes[shape] {
 		if needs := rule.with[f.Name]; needs != "" {
-			all = append(all, fmt.Sprintf("`%s` needs %s.", f.Name, code(needs, "and")))
+			words = append(words, fmt.Sprintf("`%s` needs %s.", f.Name, code(needs, "and")))
 		}
-		if others := rule.beside[f.Name]; others != "" {
-			all = append(all, fmt.Sprintf("`%s` cannot be beside %s.", f.Name, code(others, "or")))
+		if excluded := rule.beside[f.Name]; excluded != "" {
+			words = append(words, fmt.Sprintf("`%s` cannot be beside %s.", f.Name, code(excluded, "or")))
 		}
 	}
-	if len(all) == 0 {
+	if len(words) == 0 {
 		return ""
 	}
-	return strings.Join(all, "\n") + "\n\n"
+	return strings.Join(words, "\n") + "\n\n"
 }

@@ -17,16 +17,16 @@ type schema = map[string]any
 // fields that exclude each other. Only Read makes the checks that need the whole definition: unknown
 // names, cycles, expressions, and runs without end.
 func Schema() []byte {
-	all := namedTypes()
+	definitions := namedTypes()
 	for shape := range shapes {
-		all[reference(shape)] = objectSchema(shape)
+		definitions[reference(shape)] = objectSchema(shape)
 	}
 	text, err := json.MarshalIndent(schema{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "A definition of a flow",
 		"description": "docs/reference/flow.md describes each field. `curfew flow check` also finds what a schema cannot say.",
 		"$ref":        "#/$defs/definition",
-		"$defs":       all,
+		"$defs":       definitions,
 	}, "", "  ")
 	if err != nil {
 		panic(err) // it has texts, numbers, lists and maps alone
@@ -52,7 +52,7 @@ func namedTypes() schema {
 		presets = append(presets, "preset "+p.Name)
 	}
 	none := schema{"type": "null"}
-	all := schema{
+	root := schema{
 		"text":                   schema{"type": "string", "minLength": 1, "maxLength": maxTextBytes},
 		"name":                   matches(goodName.String()),
 		"node name":              schema{"$ref": "#/$defs/name", "not": schema{"pattern": "^s-|__"}},
@@ -70,11 +70,11 @@ func namedTypes() schema {
 		"strategy": schema{"anyOf": []any{schema{"enum": []string{"all", "any"}},
 			schema{"type": "object", "required": []string{"m_of_n"}, "additionalProperties": false, "properties": schema{"m_of_n": schema{"type": "integer", "minimum": 1, "maximum": maxNodes}}}}},
 	}
-	for _, begins := range []string{"_branch.output", "state"} {
-		all["path below "+begins] = matches(`^` + regexp.QuoteMeta(begins) + `(\._?[A-Za-z][A-Za-z0-9_-]{0,59})*$`)
+	for _, prefix := range []string{"_branch.output", "state"} {
+		root["path below "+prefix] = matches(`^` + regexp.QuoteMeta(prefix) + `(\._?[A-Za-z][A-Za-z0-9_-]{0,59})*$`)
 	}
 	named := schema{}
-	for name, s := range all {
+	for name, s := range root {
 		named[reference(name)] = s
 	}
 	return named
@@ -82,15 +82,15 @@ func namedTypes() schema {
 
 // ofType returns the schema of a type.
 func ofType(typ string) schema {
-	if of, is := strings.CutPrefix(typ, "[]"); is {
-		return schema{"type": "array", "items": ref(of)}
+	if element, ok := strings.CutPrefix(typ, "[]"); ok {
+		return schema{"type": "array", "items": ref(element)}
 	}
-	if least, most, whole := rangeOf(typ); most > 0 {
+	if low, high, integer := rangeOf(typ); high > 0 {
 		kind := "number"
-		if whole {
+		if integer {
 			kind = "integer"
 		}
-		return schema{"type": kind, "minimum": least, "maximum": most}
+		return schema{"type": kind, "minimum": low, "maximum": high}
 	}
 	if _, named := namedTypes()[reference(typ)]; named || shapes[typ] != nil {
 		return ref(typ)
@@ -117,11 +117,11 @@ func objectSchema(shape string) schema {
 		s["required"] = strings.Fields(rule.needs)
 	}
 	if rule.one != "" {
-		var one []any
+		var alternatives []any
 		for _, name := range strings.Fields(rule.one) {
-			one = append(one, schema{"required": []string{name}})
+			alternatives = append(alternatives, schema{"required": []string{name}})
 		}
-		s["oneOf"] = one
+		s["oneOf"] = alternatives
 	}
 	if len(rule.with) > 0 {
 		with := schema{}
@@ -131,11 +131,11 @@ func objectSchema(shape string) schema {
 		s["dependentRequired"] = with
 	}
 	if len(rule.beside) > 0 {
-		beside := schema{}
-		for name, others := range rule.beside {
-			beside[name] = without(strings.Fields(others)...)
+		excluded := schema{}
+		for name, names := range rule.beside {
+			excluded[name] = without(strings.Fields(names)...)
 		}
-		s["dependentSchemas"] = beside
+		s["dependentSchemas"] = excluded
 	}
 	if all := extraRules(shape); len(all) > 0 {
 		s["allOf"] = all

@@ -44,8 +44,8 @@ func (t *tree) path() string {
 }
 
 func (t *tree) lists() bool {
-	_, is := t.value.([]*tree)
-	return is
+	_, ok := t.value.([]*tree)
+	return ok
 }
 
 // member returns a member of an object, nil if it has none with the name.
@@ -66,19 +66,19 @@ func (t *tree) with(name string, value any) *tree {
 
 // texts calls yield for each text with expressions in a value.
 func (t *tree) texts(yield func(*tree) bool) {
-	var all func(t *tree) bool
-	all = func(t *tree) bool {
+	var visit func(t *tree) bool
+	visit = func(t *tree) bool {
 		switch v := t.value.(type) {
 		case string:
 			return !strings.Contains(v, "{{") || yield(t)
 		case []member:
-			return !slices.ContainsFunc(v, func(m member) bool { return !all(m.value) })
+			return !slices.ContainsFunc(v, func(m member) bool { return !visit(m.value) })
 		case []*tree:
-			return !slices.ContainsFunc(v, func(t *tree) bool { return !all(t) })
+			return !slices.ContainsFunc(v, func(t *tree) bool { return !visit(t) })
 		}
 		return true
 	}
-	all(t)
+	visit(t)
 }
 
 // at returns the value at a path below an object or a list, such as .items[2], or the value itself if the path leads nowhere.
@@ -96,7 +96,7 @@ func (t *tree) find(path string) *tree {
 	switch v := t.value.(type) {
 	case []member:
 		for _, m := range v {
-			if rest, is := strings.CutPrefix(path, "."+m.name); is { // a name can have dots and brackets in it
+			if rest, ok := strings.CutPrefix(path, "."+m.name); ok { // a name can have dots and brackets in it
 				if found := m.value.find(rest); found != nil {
 					return found
 				}
@@ -138,7 +138,7 @@ func parse(text []byte) (*tree, error) {
 		p.in.UseNumber()
 		err := p.value(t, 0)
 		if err == nil {
-			if _, more := p.in.Token(); !errors.Is(more, io.EOF) {
+			if _, endErr := p.in.Token(); !errors.Is(endErr, io.EOF) {
 				err = errors.New("there is more after the end of the definition")
 			}
 		}
