@@ -87,8 +87,8 @@ func sorted(command *cli.Command, args []string) []string {
 // takesValue reports whether the next argument is the value of a flag.
 func takesValue(command *cli.Command, arg string) bool {
 	f := FlagOf(command, strings.TrimLeft(arg, "-"))
-	_, is := f.(*cli.BoolFlag)
-	return f != nil && !is
+	_, isBool := f.(*cli.BoolFlag)
+	return f != nil && !isBool
 }
 
 // FlagOf returns the flag of a command that has this name, or nil if the command has no such flag.
@@ -117,10 +117,10 @@ var notParsed = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (
 // WrongFlag returns the error for flags that cli could not parse. It is the OnUsageError of all commands.
 func WrongFlag(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
-	if _, name, found := strings.Cut(text, "flag provided but not defined: -"); found {
+	if _, name, ok := strings.Cut(text, "flag provided but not defined: -"); ok {
 		return noFlag(c, name)
 	}
-	if _, name, found := strings.Cut(text, "flag needs an argument: -"); found {
+	if _, name, ok := strings.Cut(text, "flag needs an argument: -"); ok {
 		return UsageOf(c, "%s needs a value", Dashed(name))
 	}
 	if m := notParsed.FindStringSubmatch(text); m != nil {

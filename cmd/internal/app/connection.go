@@ -159,8 +159,8 @@ func Failure(c *cli.Context, err error) error {
 // afterwards describes the work done before the interrupt, from the error of the command, or returns
 // "".
 func afterwards(err error) string {
-	if said, found := strings.CutPrefix(err.Error(), "interrupted: "); found {
-		return "; " + said
+	if effect, ok := strings.CutPrefix(err.Error(), "interrupted: "); ok {
+		return "; " + effect
 	}
 	return ""
 }

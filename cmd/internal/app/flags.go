@@ -58,8 +58,8 @@ func ChoicesOf(f *cli.StringFlag) []string {
 	if err == nil {
 		return nil
 	}
-	_, words, found := strings.Cut(err.Error(), `"\x00" must be `)
-	if !found {
+	_, words, ok := strings.Cut(err.Error(), `"\x00" must be `)
+	if !ok {
 		return nil
 	}
 	return strings.FieldsFunc(strings.Replace(words, " or ", ",", 1), func(r rune) bool { return r == ',' || r == ' ' })

@@ -97,12 +97,12 @@ func ConnectServer(c *cli.Context) (s *operate.Server, stop func(), err error) {
 
 // Progress returns a function that prints the progress of a scan on stderr, every two seconds.
 func Progress(c *cli.Context, what string) func(operate.Looked) {
-	told := time.Now()
+	printed := time.Now()
 	return func(l operate.Looked) {
-		if time.Since(told) < 2*time.Second {
+		if time.Since(printed) < 2*time.Second {
 			return
 		}
-		told = time.Now()
+		printed = time.Now()
 		if c.Bool("no-progress") {
 			return
 		}

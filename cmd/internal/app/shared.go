@@ -142,8 +142,8 @@ func applyShared(c *cli.Context, known map[string]bool) error {
 }
 
 func canPrint(command *cli.Command, format string) bool {
-	f, is := FlagOf(command, "output").(*cli.StringFlag)
-	return is && slices.Contains(ChoicesOf(f), format)
+	f, ok := FlagOf(command, "output").(*cli.StringFlag)
+	return ok && slices.Contains(ChoicesOf(f), format)
 }
 
 // readSettings reads the file of --config. Without that flag the file need not exist.
@@ -176,11 +176,11 @@ func parseSettings(in io.Reader, path string, known map[string]bool) (map[string
 		if text == "" || strings.HasPrefix(text, "#") {
 			continue
 		}
-		name, value, found := strings.Cut(text, "=")
+		name, value, ok := strings.Cut(text, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		_, twice := settings[name]
 		switch {
-		case !found: // the line may be a password
+		case !ok: // does not quote the line, which may be a password
 			return nil, Usage("%s: line %d: write name = value, such as namespace = shop", path, number)
 		case name == "config" || !known[name]:
 			return nil, Usage("%s: line %d: there is no flag --%s%s", path, number, Plain(name), DidYouMean(name, slices.Sorted(maps.Keys(known))))
@@ -233,8 +233,8 @@ func settingOf(c *cli.Context, f cli.Flag) string {
 }
 
 func fromEnvironment(f cli.Flag, value string) bool {
-	of, is := f.(cli.DocGenerationFlag)
-	return is && slices.ContainsFunc(of.GetEnvVars(), func(name string) bool { return os.Getenv(name) == value })
+	documented, ok := f.(cli.DocGenerationFlag)
+	return ok && slices.ContainsFunc(documented.GetEnvVars(), func(name string) bool { return os.Getenv(name) == value })
 }
 
 // Note writes a remark to stderr, unless --quiet is given. Errors and questions are no remarks.

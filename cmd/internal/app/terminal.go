@@ -9,8 +9,8 @@ import (
 
 // IsTerminal reports whether an output is a terminal.
 func IsTerminal(out io.Writer) bool {
-	f, is := out.(*os.File)
-	return is && term.IsTerminal(int(f.Fd()))
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Redraws reports whether an output is a terminal on which text can be replaced by newer text.

@@ -180,12 +180,12 @@ var ofArguments = map[string]operate.NameKind{"ID": operate.TaskIDs, "AGENT": op
 
 // argument returns the placeholder of the argument being completed, such as "ID" for "ID...".
 func (l *line) argument() string {
-	all := strings.Fields(l.command.ArgsUsage)
-	if len(all) == 0 {
+	words := strings.Fields(l.command.ArgsUsage)
+	if len(words) == 0 {
 		return ""
 	}
-	at := all[min(l.arguments, len(all)-1)]
-	if l.arguments >= len(all) && !strings.Contains(at, "...") {
+	at := words[min(l.arguments, len(words)-1)]
+	if l.arguments >= len(words) && !strings.Contains(at, "...") {
 		return ""
 	}
 	return strings.Trim(at, "[].")

@@ -24,8 +24,8 @@ type Page struct {
 // Docs returns the hidden command that prints pages of the reference, for the build: of the commands, under a title, and others.
 func Docs(title string, others ...Page) *cli.Command {
 	words := []string{"markdown", "man"}
-	for _, other := range others {
-		words = append(words, other.Word)
+	for _, sibling := range others {
+		words = append(words, sibling.Word)
 	}
 	return &cli.Command{
 		Name:      "__docs",
@@ -33,15 +33,15 @@ func Docs(title string, others ...Page) *cli.Command {
 		ArgsUsage: strings.Join(words, "|"),
 		Hidden:    true,
 		Action: func(c *cli.Context) error {
-			given, err := app.Arguments(c, app.Takes(1, 1, app.OneOf(words)))
+			arguments, err := app.Arguments(c, app.Takes(1, 1, app.OneOf(words)))
 			if err != nil {
 				return err
 			}
-			at := slices.Index(words, given[0])
+			at := slices.Index(words, arguments[0])
 			var text string
 			switch at {
 			case -1:
-				return app.UsageOf(c, "%q must be %s", given[0], app.OneOf(words))
+				return app.UsageOf(c, "%q must be %s", arguments[0], app.OneOf(words))
 			case 0:
 				text = "# " + title + "\n\n`make docs` writes this page from the help texts of the commands.\n\n" + page(c.App, "##")
 			case 1:

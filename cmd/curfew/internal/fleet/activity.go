@@ -34,11 +34,11 @@ func number(n int64) string {
 }
 
 func words[T any](list []T, word func(T) string) string {
-	var all []string
-	for _, one := range list {
-		all = append(all, word(one))
+	var lines []string
+	for _, line := range list {
+		lines = append(lines, word(line))
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(lines, ", ")
 }
 
 // bounds returns upper bounds of the values in words, "" if there are none.

@@ -75,11 +75,11 @@ agents it did not find. "children seen" are the live children among what it look
 // warnNotFound describes on stderr the agents that the list lacks.
 func warnNotFound(c *cli.Context, list inspect.AgentList, waiting int64) {
 	if missing := list.Waiting - waiting; missing > 0 {
-		why := "their waits and their children have no limit"
+		reason := "their waits and their children have no limit"
 		if list.Cut {
-			why = "it looked at the first deadlines and limits only: look at more with --look"
+			reason = "it looked at the first deadlines and limits only: look at more with --look"
 		}
-		app.Note(c, "%s not found: %s", app.Plural(missing, "waiting agent was", "waiting agents were"), why)
+		app.Note(c, "%s not found: %s", app.Plural(missing, "waiting agent was", "waiting agents were"), reason)
 	}
 }
 
@@ -139,8 +139,8 @@ func showAgent(c *cli.Context, e *inspect.Explanation) error {
 		return err
 	}
 	w := e.Wait
-	const most = 20
-	members := w.Tasks[:min(len(w.Tasks), most)]
+	const limit = 20
+	members := w.Tasks[:min(len(w.Tasks), limit)]
 	text := strings.Join(members, " ")
 	if more := len(w.Tasks) - len(members); more > 0 {
 		text += fmt.Sprintf(" and %s more", app.Grouped(int64(more)))

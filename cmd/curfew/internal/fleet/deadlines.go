@@ -69,9 +69,9 @@ func showDeadlines(c *cli.Context, q *queue.Queue) error {
 	var b strings.Builder
 	b.WriteString(headline(d) + "\n")
 	if d.Sum() > 0 {
-		most := slices.Max(d.Buckets)
+		highest := slices.Max(d.Buckets)
 		for i, n := range d.Buckets {
-			line := fmt.Sprintf("%9s %10s  %s", "+"+spanText(d.From(i).Sub(d.Now)), app.Grouped(n), bar(n, most, 40))
+			line := fmt.Sprintf("%9s %10s  %s", "+"+spanText(d.From(i).Sub(d.Now)), app.Grouped(n), bar(n, highest, 40))
 			b.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
@@ -103,9 +103,9 @@ func bar(n, most int64, width int) string {
 // strip returns a character for each count, higher the more it is, and a dot for 0.
 func strip(counts []int64) string {
 	const levels = "▁▂▃▄▅▆▇█"
-	high, most := []rune(levels), int64(0)
+	high, highest := []rune(levels), int64(0)
 	for _, n := range counts {
-		most = max(most, n)
+		highest = max(highest, n)
 	}
 	var b strings.Builder
 	for _, n := range counts {
@@ -113,7 +113,7 @@ func strip(counts []int64) string {
 			b.WriteByte('.')
 			continue
 		}
-		b.WriteRune(high[int(float64(n)/float64(most)*float64(len(high)-1)+0.5)])
+		b.WriteRune(high[int(float64(n)/float64(highest)*float64(len(high)-1)+0.5)])
 	}
 	return b.String()
 }
@@ -126,8 +126,8 @@ func deadlinesByQueue(c *cli.Context, q *queue.Queue, all inspect.DueCounts) err
 	byQueue := map[string]inspect.DueCounts{}
 	var names []string
 	for _, task := range tasks {
-		d, known := byQueue[task.Queue]
-		if !known {
+		d, exists := byQueue[task.Queue]
+		if !exists {
 			d = inspect.DueCounts{Now: all.Now, Within: all.Within, Buckets: make([]int64, len(all.Buckets))}
 			names = append(names, task.Queue)
 		}

@@ -82,11 +82,11 @@ func draw(v view, l look) []string {
 func share(lines int, sections [][]string) []int {
 	got := make([]int, len(sections))
 	for i := len(sections) - 1; i > 0; i-- {
-		part := lines / 4
-		if part < 3 || len(sections[i]) < 2 { // a heading alone says nothing
+		quarter := lines / 4
+		if quarter < 3 || len(sections[i]) < 2 { // a heading alone says nothing
 			continue
 		}
-		got[i] = min(part, len(sections[i])+1)
+		got[i] = min(quarter, len(sections[i])+1)
 	}
 	rest := lines
 	for _, n := range got {
@@ -207,10 +207,10 @@ func queueRows(v view, l look) []string {
 func dueRows(v view) []string {
 	rows := []string{"next deadlines"}
 	for _, d := range v.next {
-		left := d.Deadline.Sub(v.due.Now)
-		word := "in " + spanText(left)
-		if left <= 0 {
-			word = spanText(-left) + " late"
+		remaining := d.Deadline.Sub(v.due.Now)
+		word := "in " + spanText(remaining)
+		if remaining <= 0 {
+			word = spanText(-remaining) + " late"
 		}
 		rows = append(rows, fmt.Sprintf("%-14s %-9s %-16s %s", word, plain(string(d.Status)), cut(app.OrDash(plain(d.Queue)), 16), cut(plain(d.ID), 64)))
 	}

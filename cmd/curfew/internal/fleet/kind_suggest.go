@@ -46,16 +46,16 @@ the figures say. The bounds are those of the buckets of the figures.
 			if err != nil {
 				return err
 			}
-			known := map[string]inspect.Suggestion{}
+			byKind := map[string]inspect.Suggestion{}
 			for name := range kinds {
-				known[name] = inspect.Suggestion{Kind: name}
+				byKind[name] = inspect.Suggestion{Kind: name}
 			}
 			for _, s := range suggested {
 				if kinds[s.Kind] != nil {
-					known[s.Kind] = s
+					byKind[s.Kind] = s
 				}
 			}
-			return showEach("kind", names, known, "`curfew kind ls` lists those of which a task was created, or which have defaults or a worker",
+			return showEach("kind", names, byKind, "`curfew kind ls` lists those of which a task was created, or which have defaults or a worker",
 				func(s inspect.Suggestion) error { return showSuggestion(c, s) })
 		}),
 	}

@@ -32,7 +32,7 @@ func Kinds() *cli.Command {
 func defaultsText(s lines.Stored) string {
 	var words []string
 	for name, value := range s {
-		if span, is := strings.CutSuffix(name, "_ms"); is {
+		if span, ok := strings.CutSuffix(name, "_ms"); ok {
 			name, value = span, inWords(value)
 			if name == "backoff" {
 				name = "backoff_delay" // backoff is how it grows
@@ -124,20 +124,20 @@ task had timed out; "agents woken" by the mode of the wait and the reason of its
     curfew kind get render`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
 		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the names of one or more kinds"), func(c *cli.Context, q *queue.Queue, names []string) error {
-			all, err := lines.ReadKinds(c.Context, q)
+			kinds, err := lines.ReadKinds(c.Context, q)
 			if err != nil {
 				return err
 			}
-			return showEach("kind", names, all, "`curfew kind ls` lists those of which a task was created, or which have defaults or a worker",
+			return showEach("kind", names, kinds, "`curfew kind ls` lists those of which a task was created, or which have defaults or a worker",
 				func(l *lines.Kind) error { return showKind(c, l) })
 		}),
 	}
 }
 
 func showKind(c *cli.Context, l *lines.Kind) error {
-	whole := l.Whole()
+	sum := l.Whole()
 	if app.InJSON(c) {
-		return app.PrintLine(c, whole)
+		return app.PrintLine(c, sum)
 	}
 	var ends []inspect.Ends
 	for _, f := range l.Figures {
@@ -149,10 +149,10 @@ func showKind(c *cli.Context, l *lines.Kind) error {
 		"cancelled", app.Grouped(l.Cancelled) + reasons(ends, queue.Cancelled),
 		"workers", strconv.Itoa(l.Workers),
 	}
-	for _, of := range l.Queues {
-		pairs = append(pairs, "in "+app.PlainWord(of.Queue), fmt.Sprintf("%s completed, %s failed, %s cancelled", app.Grouped(of.Completed), app.Grouped(of.Failed), app.Grouped(of.Cancelled)))
+	for _, figures := range l.Queues {
+		pairs = append(pairs, "in "+app.PlainWord(figures.Queue), fmt.Sprintf("%s completed, %s failed, %s cancelled", app.Grouped(figures.Completed), app.Grouped(figures.Failed), app.Grouped(figures.Cancelled)))
 	}
-	pairs = append(append(pairs, "ran", bounds(l.Duration)), factsOf(whole.Activity)...)
+	pairs = append(append(pairs, "ran", bounds(l.Duration)), factsOf(sum.Activity)...)
 	return facts(c, l.Kind, append(pairs, "defaults", app.OrDash(defaultsText(l.Defaults)))...)
 }
 
@@ -165,8 +165,8 @@ func reasons(ends []inspect.Ends, status queue.Status) string {
 		}
 	}
 	var words []string
-	for _, why := range slices.Sorted(maps.Keys(n)) {
-		words = append(words, app.Grouped(n[why])+" "+why)
+	for _, reason := range slices.Sorted(maps.Keys(n)) {
+		words = append(words, app.Grouped(n[reason])+" "+reason)
 	}
 	if words == nil {
 		return ""

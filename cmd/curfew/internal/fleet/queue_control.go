@@ -27,11 +27,11 @@ func controlFlags() []cli.Flag {
 // onQueue returns the action of a command that changes a queue, which must exist unless --force is given.
 func onQueue(do func(c *cli.Context, q *queue.Queue, l lines.Queue) error) cli.ActionFunc {
 	return app.OnNamespace(oneQueue, func(c *cli.Context, q *queue.Queue, words []string) error {
-		all, err := readQueues(c, q)
+		list, err := readQueues(c, q)
 		if err != nil {
 			return err
 		}
-		l, err := all.find(words[0], ", and --force is for one that has had no task yet")
+		l, err := list.find(words[0], ", and --force is for one that has had no task yet")
 		if err != nil && !c.Bool("force") {
 			return err
 		}
@@ -43,11 +43,11 @@ func onQueue(do func(c *cli.Context, q *queue.Queue, l lines.Queue) error) cli.A
 // printControlled prints a queue after a change of its controls. did describes the change.
 func printControlled(c *cli.Context, q *queue.Queue, name, did string, n queue.Controlled) error {
 	if app.InJSON(c) {
-		all, err := readQueues(c, q)
+		list, err := readQueues(c, q)
 		if err != nil {
 			return err
 		}
-		return app.PrintLine(c, all[name])
+		return app.PrintLine(c, list[name])
 	}
 	_, err := fmt.Fprintf(c.App.Writer, "%s  %s: %s in line\n", name, did, app.Plural(n.Ready, "task", "tasks"))
 	return err
@@ -208,9 +208,9 @@ func rateOf(c *cli.Context) (*queue.Rate, error) {
 	if text == "none" || text == "0" {
 		return &queue.Rate{}, nil
 	}
-	number, span, found := strings.Cut(text, "/")
+	number, span, separated := strings.Cut(text, "/")
 	n, err := strconv.ParseUint(number, 10, 31)
-	if !found || err != nil || n == 0 {
+	if !separated || err != nil || n == 0 {
 		return nil, app.UsageOf(c, "--rate %s: write how many tasks in which time, such as 10/1s, or none", strconv.Quote(refusal.Clip(text)))
 	}
 	if span != "" && !strings.ContainsAny(span[:1], "0123456789-+.") {
@@ -246,12 +246,12 @@ func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 	if app.InJSON(c) {
 		return printControlled(c, q, name, "", n)
 	}
-	all, err := readQueues(c, q)
+	list, err := readQueues(c, q)
 	if err != nil {
 		return err
 	}
 	did := "has no limits"
-	if words := limitsText(all[name]); words != "-" {
+	if words := limitsText(list[name]); words != "-" {
 		did = "limited to " + words
 	}
 	return printControlled(c, q, name, did, n)

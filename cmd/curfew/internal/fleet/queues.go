@@ -136,17 +136,17 @@ func warnUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.W
 		}
 		return
 	}
-	crew, told := inspect.CrewOf(workers), 0
+	crew, count := inspect.CrewOf(workers), 0
 	for _, s := range queues {
-		why := app.Unserved(crew, s.Queue)
-		if why == "" || s.Ready == 0 {
+		reason := app.Unserved(crew, s.Queue)
+		if reason == "" || s.Ready == 0 {
 			continue
 		}
-		if told++; told > 10 {
+		if count++; count > 10 {
 			app.Note(c, "… and more: `curfew doctor` names them")
 			return
 		}
-		app.Note(c, "%s: %s in line", why, app.Plural(s.Ready, "task is", "tasks are"))
+		app.Note(c, "%s: %s in line", reason, app.Plural(s.Ready, "task is", "tasks are"))
 	}
 }
 
@@ -185,9 +185,9 @@ func queueGetCommand() *cli.Command {
 func showEach[T any](what string, names []string, all map[string]T, cure string, show func(T) error) error {
 	var missing []string
 	for _, name := range names {
-		if one, known := all[name]; !known {
+		if l, exists := all[name]; !exists {
 			missing = append(missing, name)
-		} else if err := show(one); err != nil {
+		} else if err := show(l); err != nil {
 			return err
 		}
 	}
@@ -233,18 +233,18 @@ type queues map[string]lines.Queue
 
 func readQueues(c *cli.Context, q *queue.Queue) (queues, error) {
 	stats, err := q.Stats(c.Context)
-	all := queues{}
+	byName := queues{}
 	for _, s := range stats.Queues {
-		all[s.Queue] = lines.OfQueue(s)
+		byName[s.Queue] = lines.OfQueue(s)
 	}
-	return all, err
+	return byName, err
 }
 
 // find returns a queue, or an error that names the queue with the most similar name. unless is the
 // advice in that error.
 func (all queues) find(name, unless string) (lines.Queue, error) {
-	l, known := all[name]
-	if known {
+	l, exists := all[name]
+	if exists {
 		return l, nil
 	}
 	return l, notFound("queue", []string{name}, all, listsQueues+unless)

@@ -21,16 +21,16 @@ func terminalSize(f *os.File) (width, height int, ok bool) {
 // then returns io.EOF. Ctrl-C is a signal as before. restore undoes that.
 func readKeys(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
-	before, err := unix.IoctlGetTermios(fd, getTermios)
+	saved, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return nil, err
 	}
-	raw := *before
+	raw := *saved
 	raw.Lflag &^= unix.ICANON | unix.ECHO
 	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 0, 1
 	raw.Cc[unix.VSUSP] = 0 // a stopped program would leave the screen as it is
 	if err := unix.IoctlSetTermios(fd, setTermios, &raw); err != nil {
 		return nil, err
 	}
-	return func() { unix.IoctlSetTermios(fd, setTermios, before) }, nil
+	return func() { unix.IoctlSetTermios(fd, setTermios, saved) }, nil
 }

@@ -99,12 +99,12 @@ func workerListCommand() *cli.Command {
     curfew worker ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
 		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
-			all, err := inspect.Workers(c.Context, q)
+			workers, err := inspect.Workers(c.Context, q)
 			if err != nil {
 				return err
 			}
 			return workerList.Print(c, func(yield func(lines.Worker, error) bool) {
-				for _, w := range all {
+				for _, w := range workers {
 					if !yield(lines.OfWorker(w), nil) {
 						return
 					}
@@ -116,11 +116,11 @@ func workerListCommand() *cli.Command {
 
 func readWorkers(ctx context.Context, q *queue.Queue) (map[string]lines.Worker, error) {
 	list, err := inspect.Workers(ctx, q)
-	all := map[string]lines.Worker{}
+	byID := map[string]lines.Worker{}
 	for _, w := range list {
-		all[w.ID] = lines.OfWorker(w)
+		byID[w.ID] = lines.OfWorker(w)
 	}
-	return all, err
+	return byID, err
 }
 
 const listsWorkers = "`curfew worker ls` lists those that have a lease"
@@ -135,11 +135,11 @@ func workerGetCommand() *cli.Command {
     curfew worker get w1`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
 		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the ids of one or more workers"), func(c *cli.Context, q *queue.Queue, ids []string) error {
-			all, err := readWorkers(c.Context, q)
+			list, err := readWorkers(c.Context, q)
 			if err != nil {
 				return err
 			}
-			return showEach("worker", ids, all, listsWorkers, func(l lines.Worker) error {
+			return showEach("worker", ids, list, listsWorkers, func(l lines.Worker) error {
 				if app.InJSON(c) {
 					return app.PrintLine(c, l)
 				}
@@ -177,11 +177,11 @@ func workerDrainCommand() *cli.Command {
 
 func drainWorker(c *cli.Context, q *queue.Queue, id string) error {
 	if err := q.StopWorker(c.Context, id); errors.Is(err, refusal.ErrNotFound) {
-		all, err := readWorkers(c.Context, q)
+		list, err := readWorkers(c.Context, q)
 		if err != nil {
 			return err
 		}
-		return notFound("worker", []string{id}, all, listsWorkers)
+		return notFound("worker", []string{id}, list, listsWorkers)
 	} else if err != nil {
 		return err
 	}

@@ -65,22 +65,22 @@ func check(c *cli.Context, file string) (good bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	said := checked{Name: file}
+	result := checked{Name: file}
 	var faults flow.Faults
 	if err := flow.Check(text); err != nil && !errors.As(err, &faults) {
 		return false, err
 	}
-	said.Faults = lines.OfFaults(faults)
+	result.Faults = lines.OfFaults(faults)
 	var plan *flow.Plan
 	if len(faults) == 0 && c.Bool("explain") {
 		if plan, err = flow.Outline(text); err != nil {
 			return false, err
 		}
-		said.Plan = lines.OfPlan(plan)
+		result.Plan = lines.OfPlan(plan)
 	}
 	switch {
 	case c.Bool("json") || app.InJSON(c):
-		err = app.PrintLine(c, said)
+		err = app.PrintLine(c, result)
 	case plan != nil:
 		err = app.WriteText(c, strings.TrimSuffix(plan.String(), "\n")+"\n")
 	default:

@@ -71,12 +71,12 @@ func readGood(c *cli.Context, files []string) (texts [][]byte, err error) {
 		}
 		var faults flow.Faults
 		if err := flow.Check(text); errors.As(err, &faults) {
-			more := ""
+			suffix := ""
 			if n := len(faults) - 1; n > 0 {
-				more = "; `curfew flow check` prints this and " + app.Plural(int64(n), "more fault", "more faults")
+				suffix = "; `curfew flow check` prints this and " + app.Plural(int64(n), "more fault", "more faults")
 			}
 			line := faultLines(file, faults[:1])
-			return nil, app.Usage("nothing was stored: %s%s", line[:len(line)-1], more)
+			return nil, app.Usage("nothing was stored: %s%s", line[:len(line)-1], suffix)
 		} else if err != nil {
 			return nil, err
 		}
@@ -102,12 +102,12 @@ func listCommand() *cli.Command {
     curfew flow ls -o json`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
 		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
-			all, err := flow.List(c.Context, q)
+			definitions, err := flow.List(c.Context, q)
 			if err != nil {
 				return err
 			}
 			return definitionList.Print(c, func(yield func(lines.Definition, error) bool) {
-				for _, d := range all {
+				for _, d := range definitions {
 					if !yield(lines.OfDefinition(d), nil) {
 						return
 					}
@@ -153,11 +153,11 @@ func checkVersion(c *cli.Context) error {
 // definition returns the text of a definition. If there is no such definition, or no such version, the error has the nearest name.
 func definition(c *cli.Context, q *queue.Queue, id string) ([]byte, error) {
 	version := c.String("version")
-	all, err := flow.List(c.Context, q)
+	definitions, err := flow.List(c.Context, q)
 	if err != nil {
 		return nil, err
 	}
-	if err := known(all, id, version); err != nil {
+	if err := known(definitions, id, version); err != nil {
 		return nil, err
 	}
 	text, _, err := flow.Get(c.Context, q, id, version)

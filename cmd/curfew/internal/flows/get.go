@@ -76,13 +76,13 @@ func (v *viewer) show() (ended bool, err error) {
 	}
 	ended = r.Record != nil && r.Record.Status.Ended()
 	line := lines.OfRun(r, v.c.Bool("hide-payloads"))
-	said := string(jsonline.Encode(line))
+	text := string(jsonline.Encode(line))
 	clear := v.c.Bool("watch") && app.Redraws(v.c.App.Writer) && !v.json
-	if said == v.said && !clear {
+	if text == v.said && !clear {
 		return ended, nil
 	}
 	first := v.said == ""
-	v.said = said
+	v.said = text
 	switch {
 	case v.json:
 		return ended, app.PrintLine(v.c, line)

@@ -30,11 +30,11 @@ func runsCommand() *cli.Command {
 			}
 			f.Kind = "flow." + words[0]
 			return app.OnNamespaceAs(queue.AccessRead, t, func(c *cli.Context, q *queue.Queue, _ []string) error {
-				all, err := flow.List(c.Context, q)
+				definitions, err := flow.List(c.Context, q)
 				if err != nil {
 					return err
 				}
-				if err := known(all, words[0], ""); err != nil {
+				if err := known(definitions, words[0], ""); err != nil {
 					return err
 				}
 				return tasks.PrintList(c, q, f)

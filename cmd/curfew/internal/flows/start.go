@@ -131,8 +131,8 @@ func decode(text []byte, into any) error {
 func start(c *cli.Context, q *queue.Queue, id string, parameters map[string]any, task queue.Task) error {
 	r, err := flow.Start(c.Context, q, id, parameters, c.String("version"), task)
 	if errors.Is(err, refusal.ErrNotFound) {
-		if all, failed := flow.List(c.Context, q); failed == nil {
-			err = cmp.Or(known(all, id, c.String("version")), err)
+		if definitions, failed := flow.List(c.Context, q); failed == nil {
+			err = cmp.Or(known(definitions, id, c.String("version")), err)
 		}
 	}
 	if err != nil {

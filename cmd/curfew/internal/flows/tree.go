@@ -46,8 +46,8 @@ func headline(r *flow.Run, now time.Time) string {
 		words = append(words, "template "+app.PlainText(r.Template))
 	}
 	words = append(words, string(r.Phase))
-	if of := r.Record; of != nil {
-		if span := spanOf(of.CreatedAt, of.CompletedAt, of.Until, now); span != "" {
+	if record := r.Record; record != nil {
+		if span := spanOf(record.CreatedAt, record.CompletedAt, record.Until, now); span != "" {
 			words = append(words, span)
 		}
 	}

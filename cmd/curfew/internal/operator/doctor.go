@@ -77,18 +77,18 @@ func examine(c *cli.Context) error {
 	}
 	defer rdb.Close()
 	defer app.CutOff(c, rdb)()
-	found, err := doctor.Examine(c.Context, rdb, doctor.Config{Namespace: c.String("namespace"), Access: queue.Access(c.String("role")), Quick: c.Bool("quick")})
+	report, err := doctor.Examine(c.Context, rdb, doctor.Config{Namespace: c.String("namespace"), Access: queue.Access(c.String("role")), Quick: c.Bool("quick")})
 	if err != nil {
 		return err
 	}
 	if c.Bool("quick") {
-		found = slices.DeleteFunc(found, func(f doctor.Finding) bool { return f.Level == doctor.OK })
+		report = slices.DeleteFunc(report, func(f doctor.Finding) bool { return f.Level == doctor.OK })
 	}
-	if err := findings.Print(c, app.All(found)); err != nil {
+	if err := findings.Print(c, app.All(report)); err != nil {
 		return err
 	}
 	bad := 0
-	for _, f := range found {
+	for _, f := range report {
 		if f.Level == doctor.Fail || f.Level == doctor.Warn && c.Bool("strict") {
 			bad++
 		}

@@ -72,21 +72,21 @@ The subject is the id of a task, or a key without its root (docs/reference/keys.
 }
 
 func fsck(c *cli.Context, q *queue.Queue, _ []string) error {
-	found, err := inspect.Audit(c.Context, q)
+	findings, err := inspect.Audit(c.Context, q)
 	if err != nil {
 		return err
 	}
-	if c.Bool("repair") && len(found) > 0 {
-		return repair(c, q, found)
+	if c.Bool("repair") && len(findings) > 0 {
+		return repair(c, q, findings)
 	}
-	list := make([]contradiction, len(found))
-	for i, f := range found {
+	list := make([]contradiction, len(findings))
+	for i, f := range findings {
 		list[i] = contradiction{Partition: f.Partition, Subject: f.Subject, Rule: f.Rule}
 	}
 	if err := columns().Print(c, app.All(list)); err != nil {
 		return err
 	}
-	return verdict(c, q, len(found), "finding", "findings")
+	return verdict(c, q, len(findings), "finding", "findings")
 }
 
 // verdict prints on stderr that the namespace is sound, or returns an error with the number of

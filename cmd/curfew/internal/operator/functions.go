@@ -66,7 +66,7 @@ func loadText(did operate.Loaded) string {
 
 func tellLoaded(c *cli.Context, all []operate.Loaded) error {
 	var failed []error
-	left, foreign := 0, 0
+	remaining, foreign := 0, 0
 	for _, did := range all {
 		if did.Err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", did.Node, did.Err))
@@ -75,7 +75,7 @@ func tellLoaded(c *cli.Context, all []operate.Loaded) error {
 		case operate.LeftForeign:
 			foreign++
 		case operate.LeftNewer, operate.LeftOther:
-			left++
+			remaining++
 		}
 		if err := tellLoad(c, did); err != nil {
 			return err
@@ -86,7 +86,7 @@ func tellLoaded(c *cli.Context, all []operate.Loaded) error {
 		return errors.Join(failed...)
 	case foreign > 0:
 		return errors.New("not loaded: another program has a library named curfew, and this one has no other name")
-	case left > 0:
+	case remaining > 0:
 		return errors.New("not loaded: another version is there; use that version of curfew, or --force")
 	}
 	return nil

@@ -193,7 +193,7 @@ It looks at the database of the URL.
 
 // showNamespaces prints those namespaces that exist, and then fails if some do not.
 func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
-	var all []operate.Namespace
+	var namespaces []operate.Namespace
 	var missing []string
 	for _, name := range names {
 		n, err := s.Namespace(c.Context, name)
@@ -202,10 +202,10 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 		} else if err != nil {
 			return err
 		} else {
-			all = append(all, n)
+			namespaces = append(namespaces, n)
 		}
 	}
-	if err := tellNamespaces(c, all); err != nil {
+	if err := tellNamespaces(c, namespaces); err != nil {
 		return err
 	}
 	if len(missing) > 0 {
@@ -215,23 +215,23 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 }
 
 func listNamespaces(c *cli.Context, s *operate.Server) error {
-	all, looked, err := s.List(c.Context, int64(c.Int("keys")), app.Progress(c, "namespaces"))
+	namespaces, looked, err := s.List(c.Context, int64(c.Int("keys")), app.Progress(c, "namespaces"))
 	if err != nil && c.Context.Err() != nil {
 		return app.Interrupted("the namespaces were not listed; look at fewer keys with --keys")
 	}
 	if err != nil {
 		return err
 	}
-	if err := tellNamespaces(c, all); err != nil {
+	if err := tellNamespaces(c, namespaces); err != nil {
 		return err
 	}
 	if app.InJSON(c) {
-		return app.PrintLine(c, map[string]any{"type": "end", "namespaces": len(all), "masters": looked.Masters, "looked_at_keys": looked.Keys, "keys": looked.Of, "complete": looked.Whole})
+		return app.PrintLine(c, map[string]any{"type": "end", "namespaces": len(namespaces), "masters": looked.Masters, "looked_at_keys": looked.Keys, "keys": looked.Of, "complete": looked.Whole})
 	}
-	text := fmt.Sprintf("%s; looked at all %s on %s", app.Plural(int64(len(all)), "namespace", "namespaces"),
+	text := fmt.Sprintf("%s; looked at all %s on %s", app.Plural(int64(len(namespaces)), "namespace", "namespaces"),
 		app.Plural(looked.Of, "key", "keys"), app.Plural(int64(looked.Masters), "master", "masters"))
 	if !looked.Whole {
-		text = fmt.Sprintf("%s so far; looked at about %s of %s: --keys 0 looks at all", app.Plural(int64(len(all)), "namespace", "namespaces"),
+		text = fmt.Sprintf("%s so far; looked at about %s of %s: --keys 0 looks at all", app.Plural(int64(len(namespaces)), "namespace", "namespaces"),
 			app.Grouped(looked.Keys), app.Plural(looked.Of, "key", "keys"))
 	}
 	_, err = fmt.Fprintln(c.App.Writer, text)
@@ -318,7 +318,7 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 		}
 	}
 	say := app.Progress(c, "removing "+name)
-	removed, left, err := s.Remove(c.Context, name, operate.Removal{Force: c.Bool("force"), Unknown: c.Bool("unknown"), Rate: c.Int("rate"),
+	removed, remaining, err := s.Remove(c.Context, name, operate.Removal{Force: c.Bool("force"), Unknown: c.Bool("unknown"), Rate: c.Int("rate"),
 		Done: func(l operate.Looked, _ operate.Keys) { say(l) }})
 	n := removed.Sum() + removed.Unknown
 	if err != nil && c.Context.Err() != nil {
@@ -331,11 +331,11 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 		return useError(c, s, name, err)
 	}
 	if app.InJSON(c) {
-		return tellKeys(c, "removed", name, removed, left.Unknown)
+		return tellKeys(c, "removed", name, removed, remaining.Unknown)
 	}
 	text := "removed " + app.Plural(n, "key", "keys") + " of " + name
-	if left.Unknown > 0 {
-		text += fmt.Sprintf("; %s left, which this version of Curfew does not write, such as %s: --unknown removes them too", app.Plural(left.Unknown, "key is", "keys are"), app.PlainWord(left.Example))
+	if remaining.Unknown > 0 {
+		text += fmt.Sprintf("; %s left, which this version of Curfew does not write, such as %s: --unknown removes them too", app.Plural(remaining.Unknown, "key is", "keys are"), app.PlainWord(remaining.Example))
 	}
 	_, err = fmt.Fprintln(c.App.Writer, text)
 	return err

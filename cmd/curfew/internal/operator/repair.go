@@ -33,14 +33,14 @@ func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
 	if err := app.ConfirmMany(c, int64(len(found)), "finding", "repaired", "nothing was repaired"); err != nil {
 		return err
 	}
-	list, left, err := repairAll(c, q, found)
+	list, remaining, err := repairAll(c, q, found)
 	if printed := printRemedies(c, list); err != nil || printed != nil {
 		if c.Context.Err() != nil {
 			return app.Interrupted("%s repaired; run it again for the others", app.Plural(int64(len(list)), "place was", "places were"))
 		}
 		return errors.Join(err, printed)
 	}
-	return verdict(c, q, left, "finding is left", "findings are left")
+	return verdict(c, q, remaining, "finding is left", "findings are left")
 }
 
 // repairAll repairs and audits until nothing more can be repaired. It returns the repairs, followed
@@ -53,7 +53,7 @@ func repairAll(c *cli.Context, q *queue.Queue, found []inspect.Finding) (list []
 		if err != nil {
 			return list, 0, err
 		}
-		before := len(list)
+		previous := len(list)
 		for _, r := range remedies {
 			if r.Left == "" {
 				list = append(list, remedied(r))
@@ -63,7 +63,7 @@ func repairAll(c *cli.Context, q *queue.Queue, found []inspect.Finding) (list []
 		if found, err = inspect.Audit(c.Context, q); err != nil {
 			return list, 0, err
 		}
-		if len(found) == 0 || len(list) == before {
+		if len(found) == 0 || len(list) == previous {
 			break
 		}
 	}

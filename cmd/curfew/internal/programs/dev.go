@@ -149,8 +149,8 @@ func (d *development) connect(c *cli.Context) (redis.UniversalClient, error) {
 
 // withoutPassword returns a URL without its password.
 func withoutPassword(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	if !found {
+	scheme, rest, separated := strings.Cut(address, "://")
+	if !separated {
 		return ""
 	}
 	rest = rest[strings.LastIndex(rest, "@")+1:]

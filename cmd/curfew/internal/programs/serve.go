@@ -107,9 +107,9 @@ func serveConfig(c *cli.Context, logger *slog.Logger) (config httpapi.Config, er
 			return config, app.UsageOf(c, "--namespace names %s twice: name it once", refusal.Clip(name))
 		}
 	}
-	for name, most := range map[string]time.Duration{"max-wait": time.Hour, "grace": time.Hour} {
-		if d := app.DurationOf(c, name); d < time.Millisecond || d > most {
-			return config, app.Usage("--%s %v must be from 1ms to %v", name, duration.Duration(d), duration.Duration(most))
+	for name, limit := range map[string]time.Duration{"max-wait": time.Hour, "grace": time.Hour} {
+		if d := app.DurationOf(c, name); d < time.Millisecond || d > limit {
+			return config, app.Usage("--%s %v must be from 1ms to %v", name, duration.Duration(d), duration.Duration(limit))
 		}
 	}
 	if (c.String("tls-cert") == "") != (c.String("tls-key") == "") {

@@ -34,11 +34,11 @@ type served struct {
 const scrapeTime = 900 * time.Millisecond
 
 func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) (*served, error) {
-	of, err := metricsConfig(c)
+	metricsOptions, err := metricsConfig(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &served{rdb: rdb, config: queue.Config{Existing: !c.Bool("create"), Logger: config.Logger}, metrics: of,
+	s := &served{rdb: rdb, config: queue.Config{Existing: !c.Bool("create"), Logger: config.Logger}, metrics: metricsOptions,
 		registry: prometheus.NewRegistry(), opened: map[string]*queue.Queue{}}
 	if err := app.Trace(c, &s.config); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (s *served) open(ctx context.Context, name string) (*queue.Queue, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.opened[name]; known != nil {
-		return known, nil
+	if opened := s.opened[name]; opened != nil {
+		return opened, nil
 	}
 	s.opened[name] = q
 	if err := s.registry.Register(metrics.NewProcess(q, s.metrics)); err != nil {

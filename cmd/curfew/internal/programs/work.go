@@ -167,11 +167,11 @@ func runUntilSignalled(ctx context.Context, w *worker.Worker, now chan struct{})
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
 	for first := (time.Time{}); ; {
 		select {
-		case err := <-ended:
+		case err := <-done:
 			return err
 		case <-signals:
 		}
@@ -183,7 +183,7 @@ func runUntilSignalled(ctx context.Context, w *worker.Worker, now chan struct{})
 		}
 		close(now)
 		select {
-		case <-ended:
+		case <-done:
 		case <-time.After(lastReport): // Redis is away; the leases end
 		}
 		return errors.New("a second signal has ended the worker at once: what ran was killed, and its tasks are given back")
@@ -202,15 +202,15 @@ type workJob struct {
 }
 
 func (j *workJob) allKinds() string {
-	all := slices.Clone(j.kinds)
+	kinds := slices.Clone(j.kinds)
 	for kind := range j.posts {
-		all = append(all, kind)
+		kinds = append(kinds, kind)
 	}
 	if j.flows {
-		all = append(all, "flow.*")
+		kinds = append(kinds, "flow.*")
 	}
-	slices.Sort(all)
-	return strings.Join(all, " ")
+	slices.Sort(kinds)
+	return strings.Join(kinds, " ")
 }
 
 // readJob reads the flags, and checks all that can be checked before anything starts.
@@ -261,8 +261,8 @@ func newKind(seen map[string]bool, flag, kind string) error {
 
 // readPost reads a value of --http.
 func (j *workJob) readPost(seen map[string]bool, text string) error {
-	kind, address, found := strings.Cut(text, "=")
-	if !found {
+	kind, address, separated := strings.Cut(text, "=")
+	if !separated {
 		return app.Usage("--http %q has no kind: write a kind, =, and the URL that gets its tasks, such as --http resize=http://127.0.0.1:8080/resize", text)
 	}
 	if err := newKind(seen, "--http", kind); err != nil {
@@ -338,11 +338,11 @@ func (j *workJob) readConfig(c *cli.Context) error {
 
 // readQueue reads a value of --queue.
 func readQueue(text string) (name string, weight int, err error) {
-	name, number, found := strings.Cut(text, "=")
+	name, number, separated := strings.Cut(text, "=")
 	if err := (&queue.Task{Kind: "k", Queue: name}).Check(1); err != nil || name == "" {
 		return "", 0, app.Usage("--queue %q must be a name and a weight, such as default=1: %v", text, err)
 	}
-	if !found {
+	if !separated {
 		return name, 1, nil
 	}
 	if weight, err = strconv.Atoi(number); err != nil || weight < 1 || weight > math.MaxInt32 {

@@ -35,8 +35,8 @@ func flowPage(old io.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	above, _, found := strings.Cut(string(page), fieldsBegin)
-	if !found {
+	above, _, ok := strings.Cut(string(page), fieldsBegin)
+	if !ok {
 		return "", errors.New("stdin must be docs/reference/flow.md, which has the line " + fieldsBegin)
 	}
 	return above + fieldsBegin + "\n\n" + flow.Reference(), nil

@@ -244,11 +244,11 @@ func (b *batch) print() error {
 
 // verdict returns the error of a batch, with how far it came.
 func (b *batch) verdict(err error, bad int64) error {
-	said := fmt.Sprintf("%s of %s enqueued, all lines up to %d; those behind it may be in part: a task with an id or an idempotency_key can be enqueued again",
+	text := fmt.Sprintf("%s of %s enqueued, all lines up to %d; those behind it may be in part: a task with an id or an idempotency_key can be enqueued again",
 		app.Grouped(b.stored), app.Plural(b.total, "task is", "tasks are"), b.last)
 	switch {
 	case err != nil && b.c.Context.Err() != nil:
-		return app.Interrupted("%s", said)
+		return app.Interrupted("%s", text)
 	case err != nil:
 		failed := app.Failure(b.c, err)
 		code := app.ExitFailed
@@ -256,7 +256,7 @@ func (b *batch) verdict(err error, bad int64) error {
 		if errors.As(failed, &coded) {
 			code = coded.ExitCode()
 		}
-		return cli.Exit(fmt.Sprintf("%v; %s", failed, said), code)
+		return cli.Exit(fmt.Sprintf("%v; %s", failed, text), code)
 	case b.refused > 0:
 		return fmt.Errorf("%s of %s refused, and the others are enqueued", app.Grouped(b.refused), app.Plural(b.total, "task was", "tasks were"))
 	case bad > 0:

@@ -32,12 +32,12 @@ func CancelOnly(what string, check func(c *cli.Context, q *queue.Queue, ids []st
 }
 
 func cancel(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
-	all, err := q.CancelAll(c.Context, ids, c.String("reason"))
+	cancellations, err := q.CancelAll(c.Context, ids, c.String("reason"))
 	if err != nil {
 		return nil, err
 	}
 	list := make([]outcome, len(ids))
-	for i, r := range all {
+	for i, r := range cancellations {
 		o := outcome{Outcome: lines.Outcome{ID: ids[i], Status: r.Status, Changed: r.Done, GraceEnds: r.GraceEnds, Text: "cancelled"}}
 		switch {
 		case r.Err != nil:
@@ -75,7 +75,7 @@ With --call, the same command again makes no other task, as when it is unknown w
 func retry(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 	list := make([]outcome, len(ids))
 	return together(ids, list, func(id string) (outcome, error) {
-		r, err := again(c, q, id)
+		r, err := runAgain(c, q, id)
 		if err != nil {
 			o := refused(id, err)
 			if o.code == app.ExitFailed { // it is not about this task
@@ -91,7 +91,7 @@ func retry(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 	})
 }
 
-func again(c *cli.Context, q *queue.Queue, id string) (queue.Receipt, error) {
+func runAgain(c *cli.Context, q *queue.Queue, id string) (queue.Receipt, error) {
 	if c.IsSet("call") {
 		return q.RetryAs(c.Context, c.String("call"), id, nil)
 	}
@@ -115,12 +115,12 @@ for a minute after the end of its task.
 }
 
 func remove(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
-	all, err := q.DeleteAll(c.Context, ids)
+	deletions, err := q.DeleteAll(c.Context, ids)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]outcome, len(ids))
-	for i, r := range all {
+	for i, r := range deletions {
 		list[i] = outcome{Outcome: lines.Outcome{ID: ids[i], Changed: true, RemovedAt: r.RemovedAt, Text: "removed"}}
 		if r.Err != nil {
 			list[i] = refused(ids[i], r.Err)

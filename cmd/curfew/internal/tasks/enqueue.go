@@ -180,7 +180,7 @@ func Unsure(err error, id string) error {
 func Await(c *cli.Context, q *queue.Queue, id string) error {
 	app.Note(c, "enqueued %s", id)
 	result, err := q.Result(c.Context, id)
-	if _, over := endOf(id, result, err); !over && c.Context.Err() != nil {
+	if _, ended := endOf(id, result, err); !ended && c.Context.Err() != nil {
 		return app.Interrupted("the task goes on: `curfew wait %s` waits for it", id)
 	}
 	if c.String("output") != "id" {
@@ -228,8 +228,8 @@ func endOf(id string, result []byte, err error) (e lines.End, ok bool) {
 	case errors.As(err, &failed):
 		return lines.End{ID: id, Status: queue.Failed, Error: failed.Err.Error(), Reason: failed.Reason, Code: failed.Code}, true
 	case errors.Is(err, refusal.ErrCancelled):
-		_, why, _ := strings.Cut(err.Error(), refusal.ErrCancelled.Error()+": ")
-		return lines.End{ID: id, Status: queue.Cancelled, Error: why}, true
+		_, reason, _ := strings.Cut(err.Error(), refusal.ErrCancelled.Error()+": ")
+		return lines.End{ID: id, Status: queue.Cancelled, Error: reason}, true
 	}
 	return lines.End{}, false
 }

@@ -76,10 +76,10 @@ func hiding(tell teller) teller {
 // is left.
 func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endless bool, w io.Writer, tell teller) error {
 	out := bufio.NewWriter(w)
-	for told := 0; ; {
+	for count := 0; ; {
 		want := 1000
 		if n > 0 {
-			want = min(want, n-told)
+			want = min(want, n-count)
 		}
 		var wait time.Duration
 		if endless {
@@ -89,9 +89,9 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		told += len(batch.Events)
+		count += len(batch.Events)
 		at = batch.Next
-		end := err != nil || n > 0 && told >= n || !endless && len(batch.Events) == 0 && len(batch.Gaps) == 0
+		end := err != nil || n > 0 && count >= n || !endless && len(batch.Events) == 0 && len(batch.Gaps) == 0
 		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end && at != events.Oldest { // Oldest: nothing was read
 			if err := tell(out, batch, end); err != nil {
 				return err
@@ -109,13 +109,13 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 // newTellJSON returns a function that writes one line for each event, and after each batch a line
 // with the cursor if it has changed. The kind of a line distinguishes the two.
 func newTellJSON() teller {
-	var told events.Cursor
+	var cursor events.Cursor
 	return func(w io.Writer, batch events.Batch, _ bool) error {
-		if err := tellBatch(w, batch); err != nil || batch.Next == told {
+		if err := tellBatch(w, batch); err != nil || batch.Next == cursor {
 			return err
 		}
-		told = batch.Next
-		return app.WriteLine(w, map[string]string{"kind": "cursor", "cursor": string(told)})
+		cursor = batch.Next
+		return app.WriteLine(w, map[string]string{"kind": "cursor", "cursor": string(cursor)})
 	}
 }
 

@@ -44,15 +44,15 @@ func FilterOf(c *cli.Context) (f inspect.Filter, err error) {
 			return f, app.UsageOf(c, "--%s must not be empty: leave it out", name)
 		}
 	}
-	all := []string{}
+	names := []string{}
 	for _, s := range append(live, over...) {
-		all = append(all, string(s))
+		names = append(names, string(s))
 	}
 	for _, words := range c.StringSlice("status") {
 		for word := range strings.SplitSeq(words, ",") {
 			status := queue.Status(strings.ToUpper(word))
-			if !slices.Contains(all, string(status)) {
-				return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(all), app.DidYouMean(string(status), all))
+			if !slices.Contains(names, string(status)) {
+				return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(names), app.DidYouMean(string(status), names))
 			}
 			f.Statuses = append(f.Statuses, status)
 		}

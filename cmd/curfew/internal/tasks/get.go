@@ -97,14 +97,14 @@ func describe(w *inspect.Whole, full bool) string {
 func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
 	if e := w.Explanation; e != nil && e.Wait != nil {
 		fmt.Fprintf(b, "\nwaits for (%s, %s, %d have ended)\n", e.Wait.Mode, app.Plural(int64(e.Wait.Members), "task", "tasks"), e.Wait.Settled)
-		known := map[string]*queue.Record{}
+		records := map[string]*queue.Record{}
 		for _, r := range w.Members {
-			known[r.ID] = r
+			records[r.ID] = r
 		}
 		lines := make([]string, len(e.Wait.Tasks))
 		for i, id := range e.Wait.Tasks {
-			if lines[i] = id; known[id] != nil {
-				lines[i] = related(known[id])
+			if lines[i] = id; records[id] != nil {
+				lines[i] = related(records[id])
 			}
 		}
 		for _, line := range few(lines, full) {
@@ -158,7 +158,7 @@ func journalText(entry string, full bool) string {
 		}
 		return cell([]byte(text))
 	}
-	if o, is := queue.ReadWaitOutcome(entry); is {
+	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		return fmt.Sprintf("waited for %s: %s at %s, %d of %s had ended", short(o.Label), o.Reason, instant(o.At), len(o.Settled), app.Plural(int64(len(o.Members)), "task", "tasks"))
 	}
 	line, rest, _ := strings.Cut(entry, "\n")
@@ -179,11 +179,11 @@ func journalText(entry string, full bool) string {
 
 // few returns the first lines of a list, and how many more there are.
 func few(lines []string, full bool) []string {
-	const most = 20
-	if full || len(lines) <= most {
+	const limit = 20
+	if full || len(lines) <= limit {
 		return lines
 	}
-	return append(lines[:most:most], fmt.Sprintf("… and %d more: --full prints all", len(lines)-most))
+	return append(lines[:limit:limit], fmt.Sprintf("… and %d more: --full prints all", len(lines)-limit))
 }
 
 // value returns a stored field for people: an instant as a date, and a span with units.

@@ -174,12 +174,12 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 			yield(outcome{}, stopped)
 		}
 	})
-	said := fmt.Sprintf("%s of %s %s", app.Grouped(done), app.Plural(n, "task was", "tasks were"), m.verb)
+	text := fmt.Sprintf("%s of %s %s", app.Grouped(done), app.Plural(n, "task was", "tasks were"), m.verb)
 	if stopped != nil && c.Context.Err() != nil {
-		return app.Interrupted("%s; run it again for the others", said)
+		return app.Interrupted("%s; run it again for the others", text)
 	}
 	if err == nil {
-		app.Note(c, "%s", said)
+		app.Note(c, "%s", text)
 	}
 	return err
 }

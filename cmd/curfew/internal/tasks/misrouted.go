@@ -44,21 +44,21 @@ func (m misrouted) warn(c *cli.Context, q *queue.Queue) error {
 func (m misrouted) sentences(workers []inspect.Worker) []string {
 	crew, counts := inspect.CrewOf(workers), map[string]int64{}
 	for at, n := range m {
-		why := cmp.Or(app.Unserved(crew, at.queue), app.Unhandled(crew, at.queue, at.kind))
+		reason := cmp.Or(app.Unserved(crew, at.queue), app.Unhandled(crew, at.queue, at.kind))
 		if len(workers) == 0 {
-			why = "no worker lives"
+			reason = "no worker lives"
 		}
-		if why != "" {
-			counts[why] += n
+		if reason != "" {
+			counts[reason] += n
 		}
 	}
 	list := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 	for i, sentence := range list {
 		list[i] = fmt.Sprintf("%s: %s for one", sentence, app.Plural(counts[sentence], "task waits", "tasks wait"))
 	}
-	const most = 10
-	if len(list) > most {
-		list = append(list[:most], fmt.Sprintf("… and %d more such queues and kinds: `curfew doctor` names those with tasks in line", len(list)-most))
+	const limit = 10
+	if len(list) > limit {
+		list = append(list[:limit], fmt.Sprintf("… and %d more such queues and kinds: `curfew doctor` names those with tasks in line", len(list)-limit))
 	}
 	return list
 }

@@ -115,8 +115,8 @@ func changedOf(access queue.Access, t app.Args, check func(*cli.Context, *queue.
 		app.GoOn(c)
 		done := 0
 		err := printOutcomes(c, verb, func(yield func(outcome, error) bool) {
-			for some := range slices.Chunk(ids, 500) {
-				list, err := do(c, q, some)
+			for chunk := range slices.Chunk(ids, 500) {
+				list, err := do(c, q, chunk)
 				for _, o := range list {
 					done++
 					if !yield(o, nil) {

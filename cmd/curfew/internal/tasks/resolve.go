@@ -54,9 +54,9 @@ func resolve(c *cli.Context, q *queue.Queue, id string, result []byte) error {
 	var r queue.Resolution
 	var err error
 	same := func(r queue.Resolution) bool { return r.Status == queue.Completed && bytes.Equal(r.Result, result) }
-	if why := c.String("error"); why != "" {
-		r, err = q.Reject(c.Context, id, why)
-		same = func(r queue.Resolution) bool { return r.Status == queue.Failed && r.Error == why }
+	if reason := c.String("error"); reason != "" {
+		r, err = q.Reject(c.Context, id, reason)
+		same = func(r queue.Resolution) bool { return r.Status == queue.Failed && r.Error == reason }
 	} else {
 		r, err = q.Resolve(c.Context, id, result)
 	}

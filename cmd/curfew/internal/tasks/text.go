@@ -34,7 +34,7 @@ func cell(body []byte) string {
 // shown returns a body for people: it indents JSON, and quotes other bytes. Without whole, it clips
 // a long body.
 func shown(body []byte, whole bool) string {
-	const most, lines = 4000, 60
+	const maxBytes, lines = 4000, 60
 	var text string
 	var pretty bytes.Buffer
 	switch {
@@ -50,8 +50,8 @@ func shown(body []byte, whole bool) string {
 		if list := strings.SplitAfterN(clipped, "\n", lines+1); len(list) > lines {
 			clipped = strings.Join(list[:lines], "")
 		}
-		if len(clipped) > most {
-			clipped = strings.ToValidUTF8(clipped[:most], "")
+		if len(clipped) > maxBytes {
+			clipped = strings.ToValidUTF8(clipped[:maxBytes], "")
 		}
 	}
 	clipped = indented(strings.TrimRight(clipped, "\n"))

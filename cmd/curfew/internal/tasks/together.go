@@ -31,11 +31,11 @@ func together(ids []string, list []outcome, do func(id string) (outcome, error))
 		})
 	}
 	group.Wait()
-	var all []outcome
+	var outcomes []outcome
 	for i := range list {
 		if done[i] {
-			all = append(all, list[i])
+			outcomes = append(outcomes, list[i])
 		}
 	}
-	return all, failed
+	return outcomes, failed
 }

@@ -119,10 +119,10 @@ func waitFor(c *cli.Context, q *queue.Queue, ids []string, need int) error {
 			}
 		})
 	}
-	completed, left, worst, failed := 0, len(ids), 0, error(nil)
+	completed, open, worst, failed := 0, len(ids), 0, error(nil)
 	passed := false
 	err := endedList.Print(c, func(yield func(lines.End, error) bool) {
-		for left > 0 && (need == 0 || completed < need && completed+left >= need) {
+		for open > 0 && (need == 0 || completed < need && completed+open >= need) {
 			var a arrival
 			select {
 			case a = <-arrivals:
@@ -133,7 +133,7 @@ func waitFor(c *cli.Context, q *queue.Queue, ids []string, need int) error {
 				yield(lines.End{}, ctx.Err())
 				return
 			}
-			left--
+			open--
 			e, ok := endOf(a.id, a.result, a.err)
 			if a.err == nil {
 				completed++
@@ -153,7 +153,7 @@ func waitFor(c *cli.Context, q *queue.Queue, ids []string, need int) error {
 	case err != nil:
 		return err
 	case passed:
-		return cli.Exit(fmt.Sprintf("--timeout has passed, and %s not ended", app.Plural(int64(left), "task has", "tasks have")), app.ExitTimedOut)
+		return cli.Exit(fmt.Sprintf("--timeout has passed, and %s not ended", app.Plural(int64(open), "task has", "tasks have")), app.ExitTimedOut)
 	case need > 0 && completed >= need, failed == nil, c.String("mode") == "settled" && worst != app.ExitNotFound:
 		return nil
 	}
