@@ -92,6 +92,7 @@ func (s *shared[T]) current() *reading[T] {
 	s.previous, s.last = s.last, r
 	go func() {
 		defer close(r.done)
+		// Not the context of the first caller, because other callers share the read.
 		ctx, cancel := context.WithTimeout(context.Background(), s.wait)
 		defer cancel()
 		r.value = s.read(ctx)

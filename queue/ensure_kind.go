@@ -33,6 +33,7 @@ func (q *Queue) EnsureKind(ctx context.Context, kind string, d Defaults) error {
 	f, first := q.kinds.join(kind, d)
 	if first {
 		go func() {
+			// Without this caller's cancellation, because other callers share the calls.
 			f.err = refusal.Failed("define "+kind, "", q.ensure(context.WithoutCancel(ctx), kind, append(args, "existing", "keep")))
 			q.kinds.end(kind, d, f)
 		}()

@@ -58,6 +58,7 @@ func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 	if err != nil {
 		return nil, refusal.Failed("result", id, err)
 	}
+	// Join before the first look, because an end between the two would otherwise be missed.
 	signal, leave, err := q.watches.join(ctx, q, id)
 	if err != nil {
 		return nil, refusal.Failed("result", id, err)
@@ -72,6 +73,7 @@ func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 		case ctx.Err() != nil, !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
 			return nil, refusal.Failed("result", id, err)
 		default:
+			// Redis is unreachable: try again in a second.
 			due = time.After(time.Second)
 		}
 		select {
@@ -186,6 +188,8 @@ func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan 
 	w.mu.Unlock()
 
 	leave = func() { w.leave(id, mine) }
+	// Without the lock, because Await can wait for the server, and other callers must not wait for
+	// it.
 	if err := messages.Await(ctx); err != nil {
 		leave()
 		return nil, nil, err

@@ -70,6 +70,7 @@ func enter(ns Namespace, logger *slog.Logger) (leave func()) {
 		}
 		sharedMu.Unlock()
 		if last {
+			// Without the lock, because the reaper can still be in a sweep.
 			s.stop()
 			<-s.done
 		}

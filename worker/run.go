@@ -38,6 +38,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	ctx, w.end = context.WithCancel(queue.LogTo(ctx, w.log))
 	defer w.end()
+	// At shutdown three contexts end one after the other: of fetches, of handlers, and of the calls
+	// that report their outcomes.
 	root, cancelRoot := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancelRoot(ErrShutdown)
 	callCtx, endCalls := context.WithCancel(context.WithoutCancel(ctx))
@@ -61,6 +63,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	endStops()
 	w.background.Wait()
 	if failed == nil {
+		// After an error no call can succeed, so the leases are left to expire.
 		w.endLeases(context.WithoutCancel(ctx))
 	}
 	return failed
