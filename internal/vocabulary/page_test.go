@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 )
 
@@ -130,7 +131,22 @@ func TestArgumentsUseTheVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, arguments := regexp.MustCompile(`(?s)\bknown = \{(.*?)\}`), 0
+	set, arguments := regexp.MustCompile(`(?s)\bparameters = \{(.*?)\}`), 0
+	check := func(where, argument string) {
+		_, isKnown := vocabulary.Of(argument)
+		_, isSpan := vocabulary.Of(argument + "_ms")
+		if arguments++; !isKnown && !isSpan {
+			t.Errorf("%s has the argument %s, which is not in the vocabulary", where, argument)
+		}
+	}
+	for _, f := range field.All {
+		if f.By == field.Client {
+			continue
+		}
+		if check("a task", f.InJSON()); f.Type == field.Span {
+			check("a task", f.Plain())
+		}
+	}
 	for _, name := range files {
 		if folder := filepath.Base(filepath.Dir(name)); folder != "facade" && folder != "named" {
 			continue
@@ -141,11 +157,7 @@ func TestArgumentsUseTheVocabulary(t *testing.T) {
 		}
 		for _, known := range set.FindAllStringSubmatch(string(text), -1) {
 			for _, argument := range regexp.MustCompile(`(\w+) = true`).FindAllStringSubmatch(known[1], -1) {
-				_, isKnown := vocabulary.Of(argument[1])
-				_, isSpan := vocabulary.Of(argument[1] + "_ms")
-				if arguments++; !isKnown && !isSpan {
-					t.Errorf("%s has the argument %s, which is not in the vocabulary", name, argument[1])
-				}
+				check(name, argument[1])
 			}
 		}
 	}

@@ -2,10 +2,8 @@
 -- call replaces all defaults that the kind had, unless "existing" is "keep".
 --
 -- ARGV[1]  kind
--- ARGV[2…] name, value, …, of: timeout_ms, queue_timeout_ms, attempt_timeout_ms, on_timeout, warn_percent,
---          cancel_grace_ms, timeout_grace_ms, max_retries, backoff, backoff_ms, backoff_max_ms, jitter, retry_expression,
---          retention_ms, on_deadline, hook_success, hook_failure, hook_timeout, hook_cancel; none given: the kind has no defaults. "existing" "keep" stores them only
---          if the kind has none
+-- ARGV[2…] name, value, … of the fields that kinds can have defaults of (store/task_fields.lua); none given: the kind has no
+--          defaults. "existing" "keep" stores them only if the kind has none
 --
 -- Returns  {"OK"}
 --          {"KEPT"}                 with "keep": the kind has other defaults, which stay

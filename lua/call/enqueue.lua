@@ -1,6 +1,6 @@
 -- enqueue: a producer hands over tasks. The call creates each task, or finds it if it exists already.
 --
--- ARGV  shapes and tasks (task/enqueue.lua). A shape must have the field kind. Other fields are
+-- ARGV  shapes, and tasks with id and payload (task/enqueue.lua). A shape must have the field kind. Other fields are
 --         queue              "default" if absent
 --         headers            opaque
 --         priority           0 to 3; 3 is handed out first

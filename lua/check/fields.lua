@@ -1,30 +1,31 @@
 -- Checks of the fields of a task and of a kind's defaults.
 --
 -- @use check/values: whole
+-- @use store/task_fields
 
 -- spans are the durations for which a kind can have a default. A task sets one to "none" to have neither a value nor the default.
-local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "retention_ms",
-  "backoff_ms", "backoff_max_ms"}
+local spans = {}
 
-local least = {
-  priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0, queue_timeout_ms = 1,
-  attempt_timeout_ms = 1, default_timeout_ms = 1, budget_percent = 1, cancel_grace_ms = 1, timeout_grace_ms = 1, retention_ms = 0,
-  warn_percent = 1, max_retries = 0, backoff_ms = 0, backoff_max_ms = 1, jitter = 0, idempotency_window_ms = 1,
-}
-local most = {priority = 3, warn_percent = 99, jitter = 100, budget_percent = 100}
+-- The fields that callers can set, by name: false for those of which any value fits; those that have no meaning for a task that no
+-- worker runs; and by field the words that it can be.
+local rows, of_runs, words = {}, {}, {}
 
-local is_span = {}
-for i = 1, #spans do -- ipairs does not exist while a library is being loaded
-  is_span[spans[i]] = true
+for i = 1, #task_fields do -- ipairs does not exist while a library is being loaded
+  local row = task_fields[i]
+  if row.by ~= "curfew" then
+    rows[row[1]] = (row.least or row.words or row.text) and row or false
+  end
+  if row.none then
+    spans[#spans + 1] = row[1]
+  end
+  if row.run then
+    of_runs[#of_runs + 1] = row[1]
+  end
+  words[row[1]] = {}
+  for n = 1, row.words and #row.words or 0 do
+    words[row[1]][row.words[n]] = true
+  end
 end
-
-local words = {
-  backoff = {constant = true, exponential = true, rule = "constant or exponential"},
-  idempotency_scope = {started = true, finished = true, window = true, rule = "started, finished or window"},
-  role = {promise = true, timer = true, rule = "promise or timer"},
-  on_timeout = {fail = true, retry = true, rule = "fail or retry"},
-  on_deadline = {cancel_all = true, fail = true, rule = "cancel_all or fail"},
-}
 
 local function hook(value)
   local kind, queue = string.match(#value <= 257 and value or "", "^(%w[%w._:/-]*) ?(.*)$")
@@ -34,42 +35,45 @@ local function hook(value)
 end
 
 local texts = {
-  idempotency_key = function(value)
+  hook = hook,
+  key = function(value)
     return value ~= "" and #value <= 512, "1 to 512 bytes"
   end,
-  hook_success = hook, hook_failure = hook, hook_timeout = hook, hook_cancel = hook,
   node = function(value)
     local definition, version, name = string.match(#value <= 320 and value or "", "^(%a[%w_-]*) (%w[%w._-]*) (%w[%w._-]*)$")
     return definition and #definition <= 64 and #version <= 64 and #name <= 128, "the id of a definition, its version and the name of a node"
   end,
-  retry_expression = function(value)
+  expression = function(value)
     return #value <= 8192 and string.find(value, "^[^\n]+$"), "one line of up to 8192 bytes"
   end,
-  enqueued_by = function(value)
+  word = function(value)
     return #value <= 64 and string.find(value, "^%w[%w_-]*$"), "1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit"
   end,
-  retry_of = function(value)
+  id = function(value)
     return #value <= 512 and string.find(value, "^%d+%-%w[%w._!-]*$"), "the id of a task"
   end,
 }
 
 local function check_field(name, value)
-  if least[name] then
-    if not whole(value, least[name], most[name]) and not (value == "none" and is_span[name]) then
-      return name, "must be a whole number from " .. least[name] .. " to " .. (most[name] or "2^53")
+  local row = rows[name]
+  if row == false then
+    return nil
+  elseif not row then
+    return name, "is not a field of a task"
+  elseif row.least then
+    if not whole(value, row.least, row.most) and not (value == "none" and row.none) then
+      return name, "must be a whole number from " .. row.least .. " to " .. (row.most or "2^53")
     end
-  elseif words[name] then
+  elseif row.words then
     local verdict = name == "on_timeout" and #value <= 8192 and string.find(value, "^fail: [^\n]+$")
-    if value == "rule" or not words[name][value] and not verdict then
-      return name, "must be " .. words[name].rule
+    if not words[name][value] and not verdict then
+      return name, "must be " .. table.concat(row.words, ", ", 1, #row.words - 1) .. " or " .. row.words[#row.words]
     end
-  elseif texts[name] then
-    local fits, rule = texts[name](value)
+  else
+    local fits, rule = texts[row.text](value)
     if not fits then
       return name, "must be " .. rule
     end
-  elseif name ~= "kind" and name ~= "queue" and name ~= "headers" then
-    return name, "is not a field of a task"
   end
 end
 
@@ -84,11 +88,8 @@ local function fields(given)
   end
 end
 
-local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff",
-  "backoff_ms", "backoff_max_ms", "jitter", "on_timeout", "retry_expression", "priority"}
-
 local function role(f)
-  for _, name in ipairs(unfit_for_roles) do
+  for _, name in ipairs(of_runs) do
     if f[name] and f[name] ~= "none" then
       return name, "cannot be set for a " .. f.role .. ": no worker runs it"
     end
@@ -130,16 +131,9 @@ end
 -- kind_defaults checks the defaults of a kind (call/define.lua).
 local kind_defaults = {}
 
-local allowed = {
-  timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true,
-  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
-  retry_expression = true, retention_ms = true, on_deadline = true, hook_success = true, hook_failure = true, hook_timeout = true,
-  hook_cancel = true,
-}
-
 -- check returns the error for a single default, or nil.
 function kind_defaults.check(name, value, seen)
-  if not allowed[name] then
+  if not rows[name] or rows[name].by ~= "kind" then
     return "is not a default of a kind"
   elseif value == "none" then
     return "cannot be none: leave it out"

@@ -3,6 +3,7 @@
 -- @use check/values: names
 -- @use named/json: is_json
 -- @use named/options: clip, id_of, reject, span
+-- @use store/task_fields
 -- @use store/tx: begin, last, read_root
 -- @use task/enqueue: enqueue_all
 -- @use unit/unit
@@ -16,18 +17,19 @@
 --         value of any is "none"), id or nil, payload, and prefix
 local read_task = {}
 
--- spans maps an argument that is a duration to its field.
-local spans = {timeout = "timeout_ms", delay = "delay_ms", queue_timeout = "queue_timeout_ms", attempt_timeout = "attempt_timeout_ms",
-  cancel_grace = "cancel_grace_ms", timeout_grace = "timeout_grace_ms", backoff_delay = "backoff_ms", backoff_max = "backoff_max_ms",
-  retention = "retention_ms", idempotency_window = "idempotency_window_ms"}
+-- field_of maps an argument that is a duration to its field. spans are those with a unit; the names of the others end with _ms.
+local field_of, spans = {}, {}
 
-read_task.parameters = {kind = "first", id = true, payload = true, queue = true, headers = true, priority = true, timeout = true, timeout_ms = true,
-  deadline_at = true, budget_percent = true, on_deadline = true, delay = true, delay_ms = true, available_at = true, queue_timeout = true,
-  queue_timeout_ms = true, attempt_timeout = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true, cancel_grace = true,
-  cancel_grace_ms = true, timeout_grace = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_delay = true,
-  backoff_delay_ms = true, backoff_max = true, backoff_max_ms = true, jitter = true, retry_expression = true, hook_success = true,
-  hook_failure = true, hook_timeout = true, hook_cancel = true, role = true, retention = true, retention_ms = true,
-  idempotency_key = true, idempotency_scope = true, idempotency_window = true, idempotency_window_ms = true, retry_of = true}
+read_task.parameters = {kind = "first", id = true, payload = true}
+for i = 1, #task_fields do -- ipairs does not exist while a library is being loaded
+  local row = task_fields[i]
+  if row.unit then
+    spans[row.unit], field_of[row.unit], field_of[row.unit .. "_ms"] = true, row[1], row[1]
+    read_task.parameters[row.unit], read_task.parameters[row.unit .. "_ms"] = true, true
+  elseif row[1] ~= "kind" and (not row.by or row.by == "kind") then
+    read_task.parameters[row[1]] = true
+  end
+end
 
 -- check_headers rejects headers that a worker in some language could not parse.
 local function check_headers(text, prefix)
@@ -46,7 +48,7 @@ end
 local function in_ms(args, prefix)
   local fields, arguments, none = {}, {}, false
   for name, value in pairs(args) do
-    local field = spans[name] or name == "backoff_delay_ms" and "backoff_ms" or name
+    local field = field_of[name] or name
     if fields[field] then
       local plain = string.gsub(name, "_ms$", "")
       reject("INVALID", prefix .. "give " .. plain .. " or " .. plain .. "_ms, and not both")

@@ -2,6 +2,7 @@
 --
 -- @use store/later
 -- @use store/state: live, owner
+-- @use store/task_fields
 
 -- names are the names of what a record can have beside its first lines, in the order in which they are
 -- written. The value of a line cannot contain a newline. A text can hold any bytes: the head has its length, and the
@@ -9,11 +10,7 @@
 local names = {}
 
 -- Of the spec, which is written once.
-names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt_timeout_ms", "on_timeout",
-  "warn_percent", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
-  "retry_expression", "retention_ms", "on_deadline", "idempotency_scope", "enqueued_by", "retry_of", "hook_of", "hook_success",
-  "hook_failure", "hook_timeout", "hook_cancel", "node", "number", "of_number", "payload_bytes"}
-names.spec_texts = {"headers", "idempotency_key"}
+names.spec_lines, names.spec_texts = {}, {}
 
 -- Of the state, which is rewritten at each change.
 names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "line_at", "passed_on", "children", "watched", "journal", "collects", "waiting", "counted_as",
@@ -23,13 +20,19 @@ names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "
 
 -- The values of these are whole numbers; a record in which one is not is broken. (progress_at is not listed: only
 -- people read it.)
-names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
-  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
-  retention_ms = true, number = true, of_number = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true, passed_on = true,
-  children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
+names.numbers = {available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true,
+  passed_on = true, children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
 
 -- (ipairs does not exist while a library is being loaded.)
 names.known, names.of_spec, names.of_state = {}, {}, {}
+
+for i = 1, #task_fields do
+  local name, list = task_fields[i][1], task_fields[i].spec == "=" and names.spec_lines or names.spec_texts
+  if task_fields[i].spec then
+    list[#list + 1], names.of_spec[name], names.known[name] = name, task_fields[i].spec, true
+    names.numbers[name] = task_fields[i].least and true
+  end
+end
 
 local function add(names_of, list, value)
   for i = 1, #list do
@@ -37,12 +40,8 @@ local function add(names_of, list, value)
   end
 end
 
-add(names.of_spec, names.spec_lines, "=")
-add(names.of_spec, names.spec_texts, ":")
 add(names.of_state, names.state_lines, "=")
 add(names.of_state, names.state_texts, ":")
-add(names.known, names.spec_lines, true)
-add(names.known, names.spec_texts, true)
 add(names.known, names.state_lines, true)
 add(names.known, names.state_texts, true)
 

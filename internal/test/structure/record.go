@@ -8,18 +8,20 @@ import (
 	"strings"
 )
 
-// The fields of a record are named in two places: those of its first lines in the opening
-// comment of parse, the lines and texts after them in names. Each name has a row in
-// docs/reference/keys.md, under the heading of its text.
+// The fields of a record are named in three places: those of its first lines in the opening
+// comment of parse, the lines and texts after them in the table of fields for the spec, and in names for the state.
+// Each name has a row in docs/reference/keys.md, under the heading of its text.
 const (
 	recordLua    = "lua/store/record.lua"
+	fieldsLua    = "lua/store/task_fields.lua"
 	specHeading  = "### The spec\n"
 	stateHeading = "### The state\n"
 )
 
 var (
 	firstLines = regexp.MustCompile(`(?m)^--   spec   ([a-z_ ]+?)  +state  ([a-z_ ]+)$`)
-	namesOf    = regexp.MustCompile(`names\.(spec|state)_(?:lines|texts) = \{([^}]*)\}`)
+	ofState    = regexp.MustCompile(`names\.state_(?:lines|texts) = \{([^}]*)\}`)
+	ofSpec     = regexp.MustCompile(`\{"(\w+)", spec = `)
 	recordRow  = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|")
 	backticked = regexp.MustCompile("`([^`]+)`")
 	inQuotes   = regexp.MustCompile(`"([^"]*)"`)
@@ -40,11 +42,17 @@ func recordTable(fsys fs.FS) ([]string, error) {
 		return []string{recordLua + " does not name the words of the first lines"}, nil
 	}
 	inLua := map[string][]string{"spec": strings.Fields(string(first[1])), "state": strings.Fields(string(first[2]))}
-	for _, list := range namesOf.FindAllSubmatch(record, -1) {
-		of := string(list[1])
-		for _, name := range inQuotes.FindAllSubmatch(list[2], -1) {
-			inLua[of] = append(inLua[of], string(name[1]))
+	for _, list := range ofState.FindAllSubmatch(record, -1) {
+		for _, name := range inQuotes.FindAllSubmatch(list[1], -1) {
+			inLua["state"] = append(inLua["state"], string(name[1]))
 		}
+	}
+	fields, err := fs.ReadFile(fsys, fieldsLua)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range ofSpec.FindAllSubmatch(fields, -1) {
+		inLua["spec"] = append(inLua["spec"], string(name[1]))
 	}
 	var found []string
 	for _, of := range []struct{ text, heading string }{{"spec", specHeading}, {"state", stateHeading}} {

@@ -62,7 +62,7 @@ const (
 		"  }\nend\n"
 	keyDocs    = "# Keys\n\n| key | type | holds |\n|---|---|---|\n| `root` | hash | settings |\n| `root:task:<id>` | hash | a record |\n| `root:events` | stream | events |\n"
 	parseOK    = "-- parse reads.\n--\n--   spec   kind queue        state  status epoch\n"
-	namesOK    = "names.spec_lines = {\"role\"}\nnames.state_lines = {\"code\",\n  \"reason\"}\nnames.state_texts = {\"progress\"}\n"
+	namesOK    = "{\"role\", spec = \"=\"},\nnames.state_lines = {\"code\",\n  \"reason\"}\nnames.state_texts = {\"progress\"}\n"
 	recordDocs = "# Keys\n\n### The spec\n\n| Name | Type |\n|---|---|\n| `kind` | name |\n| `queue` | name |\n| `role` | word |\n" +
 		"\n### The state\n\n| `status` | word |\n| `epoch` | number |\n| `code`, `reason` | words |\n\nTexts:\n\n| `progress` | text, `x` |\n"
 	keysOK = "package queue\n\nvar a, b = \":events\", \":task:\"\n"
@@ -217,7 +217,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{recordTable, "the same fields", record(parseOK, namesOK, recordDocs), nil},
 		{recordTable, "no row for a word of the first line", record(parseOK, namesOK, without(recordDocs, "| `kind`")), []string{"has no row | `kind` | under \"### The spec\""}},
 		{recordTable, "no row for a text", record(parseOK, namesOK, without(recordDocs, "| `progress`")), []string{"has no row | `progress` | under \"### The state\""}},
-		{recordTable, "a row under the other heading", record(parseOK, strings.Replace(namesOK, "state_lines", "spec_lines", 1), recordDocs),
+		{recordTable, "a row under the other heading", record(parseOK, "{\"role\", spec = \"=\"},\n{\"code\", spec = \"=\"},\n{\"reason\", spec = \":\"},\nnames.state_texts = {\"progress\"}\n", recordDocs),
 			[]string{"has no row | `code` | under \"### The spec\"", "has no row | `reason` |", "`code` is not a name of a state", "`reason` is not a name of a state"}},
 		{recordTable, "a row too many", record(parseOK, namesOK, recordDocs+"| `old` | gone |\n"), []string{"`old` is not a name of a state"}},
 		{recordTable, "rows under another heading", record(parseOK, namesOK, recordDocs+"\n## A wait\n\n| `mode` | word |\n"), nil},
@@ -254,7 +254,7 @@ func TestFunctionsThatMayWriteDo(t *testing.T) {
 func lua(text string) fs.FS { return files("lua/a.lua", text) }
 
 func record(parse, names, docs string) fs.FS {
-	return files(recordLua, parse+names, keysDocs, docs)
+	return files(recordLua, parse+names, fieldsLua, names, keysDocs, docs)
 }
 
 func without(text, line string) string {
