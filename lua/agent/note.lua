@@ -12,7 +12,7 @@ local function check_note(tx, id, note)
     return note.field, note.fault
   end
   local agent = record.get(tx, id)
-  if note.collects and not agent.collects and (tonumber(agent.children or 0) or 0) > 500 then
+  if note.collects and not agent.collects and (tonumber(agent.children) or 0) > 500 then
     return "entry", "must not begin to collect if the agent has more than 500 children: write collect before them"
   end
   local key = tx.key.journal .. id
@@ -94,7 +94,7 @@ end
 -- is kept, because an attempt that writes the checkpoint again must not get more time for the same wait.
 local function write_note(tx, task, note)
   local there = journal.read(tx, task.id, "entries", "state", "until")
-  local past = tonumber(there[1] or nil) or -1
+  local past = tonumber(there[1]) or -1
   local made = note.made or {}
   local entries = tonumber(made.entries) or 0
   if note.checkpoint and (entries > past or entries == past and made.state ~= there[2]) then

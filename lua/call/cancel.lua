@@ -50,7 +50,7 @@ local function cancel_all(tx, ids, call, reason)
   record.load(tx, ids)
   for n, id in ipairs(ids) do
     local task = record.get(tx, id)
-    order[n] = {id = id, place = n, priority = task and tonumber(task.priority or nil) or 0}
+    order[n] = {id = id, place = n, priority = task and tonumber(task.priority) or 0}
   end
   by_priority(order)
   for _, o in ipairs(order) do

@@ -28,7 +28,7 @@
 -- written returns the instant at which the end of a task was written. completed_at can be earlier than that, and is even
 -- before created_at if the deadline was.
 local function written(tx, task)
-  return task.changed and tx.at or math.max(tonumber(task.created_at), tonumber(task.completed_at), tonumber(task.detected_at or 0) or 0)
+  return task.changed and tx.at or math.max(tonumber(task.created_at), tonumber(task.completed_at), tonumber(task.detected_at) or 0)
 end
 
 local function remove(tx, task)

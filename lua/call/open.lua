@@ -64,7 +64,7 @@ local function open(given, argv)
   local old = redis.call("HMGET", tx.key.root, "version", "partitions", "events", "event_mib", "figures")
   if old[1] and not whole(old[1], versions.oldest, versions.newest) then
     return {"VERSION", old[1], versions.oldest, versions.newest}
-  elseif old[1] and wanted > 0 and wanted ~= tonumber(old[2] or nil) then
+  elseif old[1] and wanted > 0 and wanted ~= tonumber(old[2]) then
     return {"PARTITIONS", old[2] or ""}
   elseif old[1] then
     return {"OK", old[2] or "", tx.at, old[3] or "terminal", old[4] or "64", old[5] or "on"}

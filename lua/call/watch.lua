@@ -24,7 +24,7 @@ local function look(tx, id)
     record.set(tx, task, "watched", "1")
   end
   local last = final(task)
-  local next = task.role == "timer" and tonumber(task.available_at or nil) or nearest(task)
+  local next = task.role == "timer" and tonumber(task.available_at) or nearest(task)
   if next and not (last and last <= next) then
     last = next
   end

@@ -24,7 +24,7 @@ end
 local function waits_in_vain(key, task)
   local f = ask("HMGET", key.wait .. task.id, "state", "wait_deadline_at", "losers") or {}
   local first = ask("ZRANGE", key.patience .. task.id, 0, 0, "WITHSCORES") or {}
-  local ends, patience = tonumber(f[2] or nil), tonumber(first[2] or nil)
+  local ends, patience = tonumber(f[2]), tonumber(first[2])
   if patience and not (ends and ends <= patience) then
     ends = patience
   end

@@ -40,7 +40,7 @@ local function place(tx, id, queue, priority, how)
     n = n - 281474976710656 -- 2^48: before all other places
   end
   -- 2^50 places for each priority: exact in a double, and enough for years.
-  local band = (3 - (tonumber(priority or 0) or 0)) * 1125899906842624
+  local band = (3 - (tonumber(priority) or 0)) * 1125899906842624
   local add = how == "new" and index.add_new or index.add
   add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
   local queues = tx.queues or own(tx)
@@ -50,7 +50,7 @@ end
 local function rate(tx, queue, free, c)
   free.every = c[5] / c[4]
   local whole = c[6] * free.every
-  free.full_at = math.max(tonumber(c[7] or nil) or 0, tx.at)
+  free.full_at = math.max(tonumber(c[7]) or 0, tx.at)
   if free.full_at > tx.at + whole then -- later than for an empty bucket: the clock was set back
     free.full_at = tx.at + whole
     local write = tx.records.written and try or later.after -- wake.write runs after the records are written

@@ -31,7 +31,7 @@ local most, mark, overhead = 65536, 1048576, 64
 -- bound returns the id of the oldest entry to keep, false for no change, and the remaining marks.
 local function bound(tx)
   local known = redis.call("HMGET", tx.key.root, "event_marks", "event_mib")
-  local marks, keep = {}, tonumber(known[2] or nil) or 64
+  local marks, keep = {}, tonumber(known[2]) or 64
   for id in string.gmatch(known[1] or "", "%S+") do
     marks[#marks + 1] = id
   end

@@ -141,7 +141,7 @@ local function add_many(tx, key, kind, fields, adds)
       if name ~= fields[i] then
         try(tx, "HINCRBY", key, name, string.format("%d", adds[i]))
       else
-        words[#words + 1], words[#words + 2] = name, string.format("%d", (tonumber(old[i] or 0) or 0) + adds[i])
+        words[#words + 1], words[#words + 2] = name, string.format("%d", (tonumber(old[i]) or 0) + adds[i])
       end
     end
     if words[1] then
@@ -311,8 +311,8 @@ local function add(counts, tx, task, n)
     nodes[begins .. how] = (nodes[begins .. how] or 0) + n
   end
   local created, completed = tonumber(task.created_at), tonumber(task.completed_at)
-  local deadline = tonumber(task.deadline_at or nil)
-  local started = task.under_way and tonumber(task.started_at or nil)
+  local deadline = tonumber(task.deadline_at)
+  local started = task.under_way and tonumber(task.started_at)
   if started then -- its owner's wait may have ended before the attempt began; such a duration counts as 0
     buckets.add(counts, task.timeout_type and "timed" or "duration", completed - started, n)
     buckets.add(counts, "waiting", started - (task.ready_at or created), n)

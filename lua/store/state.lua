@@ -34,7 +34,7 @@ end
 -- final returns the latest instant at which a task can live: its own deadline, or its owner's bound if that is not
 -- later. It returns nil if the task has neither.
 local function final(task)
-  return tonumber(task["until"] or task.deadline_at or nil)
+  return tonumber(task["until"] or task.deadline_at)
 end
 
 -- retention returns how many ms the record of an ended task is kept. It is at least 60 s, since a caller can repeat a
@@ -52,8 +52,8 @@ end
 -- nearest returns the next instant at which something other than the deadline falls due for a live task: the limit of
 -- its line or attempt, its warning, or the end of its cancellation's grace. It returns nil if the task has no such instant.
 local function nearest(task)
-  local first = tonumber(task.limit_at or nil)
-  local warn, grace = tonumber(task.warn_at or nil), tonumber(task.grace_at or nil)
+  local first = tonumber(task.limit_at)
+  local warn, grace = tonumber(task.warn_at), tonumber(task.grace_at)
   if warn and not (first and first <= warn) then
     first = warn
   end

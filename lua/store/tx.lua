@@ -8,7 +8,7 @@
 --
 --   version  the field of the root
 local function supported(root, version)
-  local number = tonumber(version or nil)
+  local number = tonumber(version)
   if not version then
     error(root .. " is not a namespace: open it first, with its number of partitions", 0)
   elseif not number then
@@ -106,9 +106,9 @@ local function read_root(tx, kinds)
   supported(tx.key.root, values[1])
   keys.keep(tx.key)
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),
-    controlled = values[5], armed = tonumber(values[6] or nil), event_count = tonumber(values[7] or nil) or 0,
-    event_bytes = tonumber(values[8] or nil) or 0, figures = values[9] ~= "off", recounted = values[10],
-    number = tonumber(values[11] or nil) or 0, defaults = {}}
+    controlled = values[5], armed = tonumber(values[6]), event_count = tonumber(values[7]) or 0,
+    event_bytes = tonumber(values[8]) or 0, figures = values[9] ~= "off", recounted = values[10],
+    number = tonumber(values[11]) or 0, defaults = {}}
   for i, kind in ipairs(kinds or {}) do
     tx.root.defaults[kind] = values[11 + i] or ""
   end

@@ -47,7 +47,7 @@ local function sweep_delayed(tx, r, id, clock)
     report_broken(tx, r, clock, id, fault)
     return
   end
-  local starts = task.status == "PENDING" and tonumber(task.available_at or nil)
+  local starts = task.status == "PENDING" and tonumber(task.available_at)
   if starts and starts > tx.at then
     index.add(tx, clock, task.available_at, id) -- the clock was wrong, or load_task has just retried it
     return
@@ -56,7 +56,7 @@ local function sweep_delayed(tx, r, id, clock)
     index.remove(tx, clock, id)
     record.set(tx, task, "ready_at", task.available_at)
     record.set(tx, task, "available_at", nil)
-    line_up(tx, task, false, tonumber(task.limit_at or nil))
+    line_up(tx, task, false, tonumber(task.limit_at))
     tally_action(r, "started")
   else
     leave_clock(tx, r, task, clock)

@@ -14,8 +14,8 @@ local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, 
 --   s  reaper, fallback
 function turn.has(tx, s)
   local state = redis.pcall("HMGET", tx.key.root, "turn_of", "turn_until", "standby")
-  local till = tonumber(state[2] or nil) or 0
-  s.standby = tonumber(state[3] or nil) or 0
+  local till = tonumber(state[2]) or 0
+  s.standby = tonumber(state[3]) or 0
   return state[1] == s.reaper or till <= tx.at or till > tx.at + 2 * s.fallback -- the clock was set back
 end
 

@@ -18,7 +18,7 @@
 -- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
 -- with the request. The first task always fits.
 local function fits(task, got)
-  local size = #task.spec + (tonumber(task.payload_bytes or nil) or 0)
+  local size = #task.spec + (tonumber(task.payload_bytes) or 0)
   if got.bytes > 0 and got.carried + got.bytes + size > 4194304 then
     got.full = true
     return false
@@ -42,7 +42,7 @@ local function run(tx, task, ask)
     record.set(tx, task, "release_reason", nil)
   end
   if task.woken then -- its attempt continues
-    instant = tonumber(task.attempt_at or nil)
+    instant = tonumber(task.attempt_at)
     record.set(tx, task, "woken", nil)
     record.set(tx, task, "attempt_at", nil)
   else

@@ -96,7 +96,7 @@ local function draft(tx, f, plan)
   d.lines, d.texts = head(tx, f, d, plan.of)
   local limit = nearest(d)
   d.limit = limit and string.format("%d", limit)
-  local first = math.min(plan.deadline or math.huge, limit or math.huge, tonumber(d.available_at or nil) or math.huge)
+  local first = math.min(plan.deadline or math.huge, limit or math.huge, tonumber(d.available_at) or math.huge)
   if first < math.huge then
     alarm.note(tx, first)
   end

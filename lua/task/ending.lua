@@ -104,15 +104,15 @@ local function earliest(tx, task)
   local at = tx.at
   local first, ancestor = ancestor_end(tx, task.id)
   local kind = first and "ancestor"
-  local bound = tonumber(task["until"] or nil)
+  local bound = tonumber(task["until"])
   if bound and bound < at and (not first or bound < first) then
     first, kind = bound, "workflow"
   end
-  local deadline = tonumber(task.deadline_at or nil)
+  local deadline = tonumber(task.deadline_at)
   if deadline and deadline < at and (not first or deadline < first) then
     first, kind = deadline, "execution"
   end
-  local limit = tonumber(task.limit_at or nil)
+  local limit = tonumber(task.limit_at)
   if limit and limit < at and (not first or limit < first) then
     if not is_attempt_limit(task) then
       first, kind = limit, "queue"
@@ -120,7 +120,7 @@ local function earliest(tx, task)
       first, kind = limit, "attempt"
     end
   end
-  local grace = tonumber(task.grace_at or nil)
+  local grace = tonumber(task.grace_at)
   if grace and grace < at and (not first or grace < first) then
     first, kind = grace, "grace"
   end

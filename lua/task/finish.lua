@@ -194,7 +194,7 @@ local function finish(tx, task, outcome)
   end
   change_record(tx, task, outcome)
   count.add(tx, task.queue, string.lower(task.status), 1)
-  if (tonumber(task.children or 0) or 0) > 0 then
+  if (tonumber(task.children) or 0) > 0 then
     doom_children(tx, task)
   end
   local owner = owner_state(tx, task)

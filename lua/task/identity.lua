@@ -27,7 +27,7 @@ end
 
 -- past notes that the record of a task goes: task/create.lua gives new tasks a greater number.
 function incarnation.past(tx, task)
-  local newest = math.max(tonumber(incarnation.number(task)), tonumber(task.epoch or 0) or 0)
+  local newest = math.max(tonumber(incarnation.number(task)), tonumber(task.epoch) or 0)
   if newest >= (tx.last or tx.root).number then
     last(tx).number = newest + 1
   end

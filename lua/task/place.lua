@@ -82,7 +82,7 @@ end
 local function line_up(tx, task, front, limit)
   place(tx, task.id, task.queue, task.priority, task.woken and "woken" or front and "front")
   local instant = limit or task.queue_timeout_ms and tx.at + task.queue_timeout_ms
-  local attempt_end = tonumber(task.attempt_at or nil)
+  local attempt_end = tonumber(task.attempt_at)
   if attempt_end and not (instant and instant < attempt_end) then
     instant = attempt_end
   end
@@ -146,7 +146,7 @@ local function put_back(tx, task, start, front, unfit)
     journal.keep_limit(tx, task)
   end
   leave(tx, task)
-  local limit, passed = unfit and tonumber(task.line_at or nil), tonumber(task.passed_on or 0)
+  local limit, passed = unfit and tonumber(task.line_at), tonumber(task.passed_on or 0)
   if unfit then
     start = tx.at + math.min(start > tx.at and start - tx.at or 1000, 10 * 2 ^ passed)
   end

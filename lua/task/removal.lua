@@ -25,7 +25,7 @@ local function remove_record(tx, task)
   end
   index.remove(tx, key.dead .. task.queue, id)
   index.remove(tx, key.retained, id)
-  return (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
+  return (tonumber(task.payload_bytes) or 0) + (tonumber(task.body_bytes) or 0)
 end
 
 -- schedule_removal sets when a terminal task's record is removed: after its retention. A child's retention starts when

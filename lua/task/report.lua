@@ -180,7 +180,7 @@ end
 -- keep stores the progress of an attempt. If the attempt repeats its latest progress, nothing changes: progress_at is
 -- when that progress was first reported.
 local function keep(tx, task, progress)
-  if task.progress ~= progress or (tonumber(task.progress_at or nil) or 0) < tonumber(task.started_at) then
+  if task.progress ~= progress or (tonumber(task.progress_at) or 0) < tonumber(task.started_at) then
     record.set(tx, task, "progress", progress)
     record.set(tx, task, "progress_at", tx.now)
   end

@@ -53,10 +53,10 @@ local function read_wait(tx, id)
   if f.err then
     w = {broken = f.err}
   else
-    w = {state = f[1], ends = tonumber(f[2] or nil), ok = tonumber(f[3] or nil), bad = tonumber(f[4] or nil),
-      settled = tonumber(f[5] or nil), need_ok = tonumber(f[6] or nil), most_bad = tonumber(f[7] or nil),
-      all = tonumber(f[8] or nil), mask = f[9], masks = f[10], limit_ms = f[11], first_at = f[12],
-      since = tonumber(f[13] or nil), patient = f[14], size = tonumber(f[15] or nil) or math.huge, mode = f[16],
+    w = {state = f[1], ends = tonumber(f[2]), ok = tonumber(f[3]), bad = tonumber(f[4]),
+      settled = tonumber(f[5]), need_ok = tonumber(f[6]), most_bad = tonumber(f[7]),
+      all = tonumber(f[8]), mask = f[9], masks = f[10], limit_ms = f[11], first_at = f[12],
+      since = tonumber(f[13]), patient = f[14], size = tonumber(f[15]) or math.huge, mode = f[16],
       names = {}, gone = {}, fields = {}, changed = false}
     if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
       w = {broken = tx.key.wait .. id .. " has no counters"}
