@@ -140,7 +140,7 @@ local function find_settled(tx, s, children)
     m.place = place
     if made[m.id] then
       local d, f = made[m.id].draft, made[m.id].task.shape.fields
-      m.priority, m.span = tonumber(d.priority or 0), span(f.attempt_timeout_ms, d.deadline_at, tx.at)
+      m.priority, m.span = tonumber(f.priority or 0), span(f.attempt_timeout_ms, d.deadline_at, tx.at)
     else
       local task, fault = load_task(tx, m.id)
       if task and not task.status then

@@ -13,10 +13,11 @@
 --   wakes     the queues for which to wake an idle worker; how many tokens they have, or true
 --   recounts  how much to add to a count of running tasks that is under way, by queue
 --   recount   running tasks must be counted again; "go on": the count continues
+--   ask       what comes of a worker's request for tasks
 local function own(tx)
   local mine = tx.queues
   if not mine then
-    mine = {counts = {}, wakes = {}, recounts = {}, recount = false}
+    mine = {counts = {}, wakes = {}, recounts = {}, recount = false, ask = false}
     tx.queues = mine
   end
   return mine
@@ -108,6 +109,17 @@ local function use_rate(tx, queue, free, n)
   end
 end
 
+-- begin_ask returns what comes of a worker's request for tasks, to be filled:
+--
+--   queues              those that were asked for
+--   empty               those of them whose line is empty
+--   stopping, repeated  look_again                    more  they hold more tasks
+local function begin_ask(tx, empty)
+  local ask = {queues = {}, empty = empty, more = false, stopping = false, repeated = false}
+  own(tx).ask = ask
+  return ask
+end
+
 -- look_again returns after how many ms a worker must fetch again if no wake token comes. A token is lost if the
 -- worker that took it dies before it fetches. 0: the requested queues hold more. The more workers live, the longer
 -- each waits, so many idle workers cost little more than a few. -1: the worker must stop (call/stop_worker.lua), and
@@ -116,11 +128,12 @@ end
 --
 --   claims  what the worker got
 local function look_again(tx, claims)
-  if tx.ask.stopping then
+  local ask = tx.queues.ask
+  if ask.stopping then
     return -1
-  elseif tx.ask.repeated then
+  elseif ask.repeated then
     return -2
-  elseif tx.ask.more then
+  elseif ask.more then
     return 0
   elseif claims[1] then
     return 1000
@@ -133,8 +146,6 @@ end
 -- another if more tasks are ready. A paused queue gets no token. Nor does a queue that has max_running tasks running:
 -- the call that ends one of them leaves the token. A queue that lacks only a token of its rate is put on the
 -- clock of throttled queues.
---
--- Tokens are written last, since they depend on the lines after commit.
 local wake = {}
 
 function wake.note(tx, queue)
@@ -177,12 +188,12 @@ local function pass_on(tx, ask, wakes)
 end
 
 function wake.write(tx)
-  local wakes = own(tx).wakes
+  local wakes, ask = tx.queues.wakes, tx.queues.ask
   if tx.memo then
     tx.memo["free slots"] = nil -- commit has changed what queues can give
   end
-  if tx.ask then
-    pass_on(tx, tx.ask, wakes)
+  if ask then
+    pass_on(tx, ask, wakes)
   end
   for queue, tokens in pairs(wakes) do
     wake_one(tx, queue, tokens)
@@ -321,4 +332,13 @@ local function recount_running(tx)
   if from and not worker and try(tx, "HDEL", tx.key.root, "recount_again") == 1 then
     go_to(tx, "")
   end
+end
+
+-- write_queues writes what a unit of work changes of queues. Tokens are written last, since they depend on the lines.
+local function write_queues(tx)
+  count.write(tx)
+  if tx.queues.recount then
+    recount_running(tx)
+  end
+  wake.write(tx)
 end

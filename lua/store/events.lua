@@ -45,13 +45,12 @@ end
 -- add writes one entry. Events of an entry that cannot be written are not counted.
 local function add(tx, text, n)
   local root, id = tx.root, nil
-  local bytes = root.event_bytes + #text + overhead
-  local entry = {"first", string.format("%d", root.event_count + 1), "at", tx.now, "events", text}
+  local bytes, first = root.event_bytes + #text + overhead, string.format("%d", root.event_count + 1)
   if math.floor(bytes / mark) == math.floor(root.event_bytes / mark) then
-    id = try(tx, "XADD", tx.key.events, "*", unpack(entry))
+    id = try(tx, "XADD", tx.key.events, "*", "first", first, "at", tx.now, "events", text)
   else
     local oldest, marks = bound(tx)
-    id = try(tx, "XADD", tx.key.events, "MINID", "=", oldest or "0-0", "*", unpack(entry))
+    id = try(tx, "XADD", tx.key.events, "MINID", "=", oldest or "0-0", "*", "first", first, "at", tx.now, "events", text)
     marks[#marks + 1] = id or nil
     root.event_marks = table.concat(marks, " ")
   end

@@ -9,48 +9,40 @@
 -- no caller, and commit adds entries before it writes records and removes entries after that.
 local index = {}
 
-local function set_of(tx, key)
-  local set = tx.sets[key]
-  if not set then
-    set = {key = key, n = 0, members = {}, score = {}, new = {}, news = 0, gone = false}
-    local sets = tx.sets
-    sets[key], sets[#sets + 1] = set, set -- by key, and in the order of their first changes
-  end
+-- own makes what a unit of work changes of a set:
+--
+--   score  the last score of each member; false: the set loses it
+--   new    what the set gains, as words of ZADD
+--   gone   the members that it loses                      from prepare on
+local function own(tx, key)
+  local sets, set = tx.sets, {score = {}, new = {}, gone = false}
+  sets[key], sets[#sets + 1] = set, key -- the keys are in the order of their first changes
   return set
-end
-
-local function put(tx, key, member, score)
-  local set = tx.sets[key] or set_of(tx, key)
-  local scores = set.score
-  if scores[member] == nil then
-    local n = set.n + 1
-    set.n, set.members[n] = n, member
-  end
-  scores[member] = score
 end
 
 -- add_new gives a score to a member that no set had before this unit: a new task.
 function index.add_new(tx, key, score, member)
-  local set = set_of(tx, key)
-  local n, new = set.news, set.new
+  local new = (tx.sets[key] or own(tx, key)).new
+  local n = #new
   new[n + 1], new[n + 2] = score, member
-  set.news = n + 2
 end
 
 -- add gives a member a score, which is a text.
 function index.add(tx, key, score, member)
-  put(tx, key, member, score)
+  local set = tx.sets[key] or own(tx, key)
+  set.score[member] = score
 end
 
 function index.remove(tx, key, member)
-  put(tx, key, member, false)
+  local set = tx.sets[key] or own(tx, key)
+  set.score[member] = false
 end
 
 -- forget discards the changes of a set that is deleted.
 function index.forget(tx, key)
   local set = tx.sets[key]
   if set then
-    set.n, set.news, set.members, set.score, set.new = 0, 0, {}, {}, {}
+    set.score, set.new = {}, {}
   end
 end
 
@@ -69,63 +61,46 @@ function index.removals(tx, key)
 end
 
 -- run sends a command with many members, 4,000 arguments at a time.
-local function run(tx, command, key, words, n)
-  if n <= 4000 then
+local function run(tx, command, key, words)
+  if #words <= 4000 then
     try(tx, command, key, unpack(words))
     return
   end
-  for i = 1, n, 4000 do
-    try(tx, command, key, unpack(words, i, math.min(i + 3999, n)))
+  for i = 1, #words, 4000 do
+    try(tx, command, key, unpack(words, i, math.min(i + 3999, #words)))
   end
 end
 
--- sort separates what a set gains from what it loses. What it gains is appended to its new members.
-local function sort(set)
-  local words, n, gone, m, scores = set.new, set.news, {}, 0, set.score
-  for _, member in ipairs(set.members) do
-    local score = scores[member]
-    if score then
-      words[n + 1], words[n + 2] = score, member
-      n = n + 2
-    else
-      m = m + 1
-      gone[m] = member
-    end
-  end
-  set.news, set.gone = n, m > 0 and gone
-end
-
--- prepare sorts the changes of all sets. It comes before the functions below.
+-- prepare separates what sets gain from what they lose. It returns the keys of the sets that gain something, and of those
+-- that lose something.
 function index.prepare(tx)
-  for _, set in ipairs(tx.sets) do
-    sort(set)
+  local gains, loses = {}, {}
+  for _, key in ipairs(tx.sets) do
+    local set = tx.sets[key]
+    local new, gone = set.new, {}
+    for member, score in pairs(set.score) do
+      if score then
+        new[#new + 1], new[#new + 2] = score, member
+      else
+        gone[#gone + 1] = member
+      end
+    end
+    set.gone = gone
+    gains[#gains + 1] = new[1] and key
+    loses[#loses + 1] = gone[1] and key
+  end
+  return gains, loses
+end
+
+function index.write_added(tx, gains)
+  for _, key in ipairs(gains) do
+    run(tx, "ZADD", key, tx.sets[key].new)
   end
 end
 
--- gains returns the keys of the sets that gain something.
-function index.gains(tx)
-  local keys = {}
-  for _, set in ipairs(tx.sets) do
-    if set.news > 0 then
-      keys[#keys + 1] = set.key
-    end
-  end
-  return keys
-end
-
-function index.write_added(tx)
-  for _, set in ipairs(tx.sets) do
-    if set.news > 0 then
-      run(tx, "ZADD", set.key, set.new, set.news)
-    end
-  end
-end
-
-function index.write_removed(tx)
-  for _, set in ipairs(tx.sets) do
-    if set.gone then
-      run(tx, "ZREM", set.key, set.gone, #set.gone)
-    end
+function index.write_removed(tx, loses)
+  for _, key in ipairs(loses) do
+    run(tx, "ZREM", key, tx.sets[key].gone)
   end
 end
 

@@ -203,13 +203,15 @@ local function read(tx, id, spec, state, foreign)
 end
 
 local function load_some(tx, ids)
-  local names, absent = {}, {}
+  local spec, state, names, absent = tx.key.spec, tx.key.state, {}, {}
   for i, id in ipairs(ids) do
-    names[2 * i - 1], names[2 * i] = tx.key.spec .. id, tx.key.state .. id
+    names[2 * i - 1], names[2 * i] = spec .. id, state .. id
   end
   local texts = redis.call("MGET", unpack(names))
   for i = 1, #names do
-    absent[#absent + 1] = not texts[i] and names[i] or nil
+    if not texts[i] then
+      absent[#absent + 1] = names[i]
+    end
   end
   local foreign = absent[1] and redis.call("EXISTS", unpack(absent)) > 0
   for i, id in ipairs(ids) do

@@ -1,42 +1,40 @@
 -- Whether the user of Redis may do what a call is about to do, and what the user lacks for a role.
 
--- need raises if the user may not run a command on a key. If the user lacks the command itself, the error names the
--- root, which the user can write (lacking). Otherwise it names the key.
-local function need(tx, command, key, ...)
-  if not redis.acl_check_cmd(command, key, ...) then
-    local on = redis.acl_check_cmd(command, tx.key.root, ...) and key or tx.key.root
-    error({err = "NOPERM this user may not run " .. command .. " on " .. on .. ": nothing was written"}, 0)
+-- refuse raises because the user may not run a command on a key. If the user lacks the command itself, the error names
+-- the root, which the user can write (lacking). Otherwise it names the key.
+local function refuse(tx, command, key)
+  local on = redis.acl_check_cmd(command, tx.key.root) and key or tx.key.root
+  error({err = "NOPERM this user may not run " .. command .. " on " .. on .. ": nothing was written"}, 0)
+end
+
+local function need(tx, command, key)
+  if not redis.acl_check_cmd(command, key) then
+    refuse(tx, command, key)
   end
 end
 
-local function need_for_set(tx, gains, loses)
-  if gains then
-    need(tx, "ZADD", gains, "1", "x")
-  end
-  if loses then
-    need(tx, "ZREM", loses, "x")
-  end
-end
-
--- need_for_sets checks the keys of all records and sets with one MSET, then ZADD and ZREM on one set each. If the MSET
--- is refused, it checks each key with its own command, to find what is lacking.
-local function need_for_sets(tx)
-  local key, gains, loses = tx.key, nil, nil
-  local words, n = {key.spec, "x", key.state, "x"}, 4
-  for _, set in ipairs(tx.sets) do
-    gains = set.news > 0 and set.key or gains
-    loses = set.gone and set.key or loses
-    words[n + 1], words[n + 2] = set.key, "x"
-    n = n + 2
-  end
-  if not redis.acl_check_cmd("MSET", unpack(words, 1, math.min(n, 4000))) then
-    need(tx, "MSET", key.spec, "x")
-    need(tx, "MSET", key.state, "x")
-    for _, set in ipairs(tx.sets) do
-      need_for_set(tx, set.news > 0 and set.key, set.gone and set.key)
+-- need_all checks commands, each followed by the name of its key.
+local function need_all(tx, list)
+  local key, may = tx.key, redis.acl_check_cmd
+  for i = 1, #list, 2 do
+    if not may(list[i], key[list[i + 1]]) then
+      refuse(tx, list[i], key[list[i + 1]])
     end
   end
-  need_for_set(tx, gains, loses)
+end
+
+-- need_for_sets checks the keys of all sets with one DEL, then ZADD and ZREM on one set each. If the DEL is refused, it
+-- checks each key with its own command, to find what is lacking.
+local function need_for_sets(tx, gains, loses)
+  if redis.acl_check_cmd("DEL", unpack(tx.sets, 1, math.min(#tx.sets, 4000))) then
+    gains, loses = {gains[1]}, {loses[1]}
+  end
+  for _, key in ipairs(gains) do
+    need(tx, "ZADD", key)
+  end
+  for _, key in ipairs(loses) do
+    need(tx, "ZREM", key)
+  end
 end
 
 -- need_for_later checks the writes of store/later.lua.
@@ -46,87 +44,73 @@ local function need_for_later(tx)
     need(tx, "UNLINK", key)
   end
   for _, key in ipairs(later.lists) do
-    need(tx, "RPUSH", key, "x")
+    need(tx, "RPUSH", key)
   end
   for _, commands in ipairs({later.before, later.after}) do
     for _, c in ipairs(commands) do
-      if c[1] == "DEL" then
-        for i = 2, #c do
-          need(tx, "DEL", c[i])
-        end
-      else
-        need(tx, c[1], c[2], "1", "1")
+      for i = 2, c[1] == "DEL" and #c or 2 do
+        need(tx, c[1], c[i])
       end
     end
   end
 end
 
--- What figures and a count of running tasks need: a command, the name of its key, and arguments.
-local for_figures = {{"HMGET", "figures", "x"}, {"HSET", "figures", "x", "x"}, {"SISMEMBER", "kinds", "x"}, {"SCARD", "kinds"},
-  {"HLEN", "figures"}, {"SADD", "kinds", "x"}, {"HINCRBY", "figures", "x", "1"}, {"HDEL", "figures", "x"}}
-local for_recounts = {{"ZRANGE", "claims", "0", "1"}, {"ZRANGE", "workers", "0", "1"}, {"SMEMBERS", "queues"}, {"HGET", "queue", "x"},
-  {"HSET", "queue", "x", "x"}, {"HINCRBY", "recount", "x", "1"}, {"HGETALL", "recount"}, {"DEL", "recount"}, {"HSET", "root", "x", "x"},
-  {"HDEL", "root", "x"}}
-
-local function need_all(tx, list)
-  local key = tx.key
-  for i = 1, #list do
-    local c = list[i]
-    need(tx, c[1], key[c[2]], unpack(c, 3))
-  end
-end
+-- What the parts of a commit run (need_all).
+local for_all = {"MSET", "spec", "MSET", "state", "HSET", "root"}
+local for_counts = {"HINCRBY", "queue", "SADD", "queues"}
+local for_wakes = {"RPUSH", "wake", "LLEN", "wake"}
+local for_recounts = {"ZRANGE", "claims", "ZRANGE", "workers", "SMEMBERS", "queues", "HGET", "queue", "HSET", "queue", "HINCRBY", "recount",
+  "HGETALL", "recount", "DEL", "recount", "HSET", "root", "HDEL", "root"}
+local for_figures = {"HMGET", "figures", "HSET", "figures", "SISMEMBER", "kinds", "SCARD", "kinds", "HLEN", "figures", "SADD", "kinds",
+  "HINCRBY", "figures", "HDEL", "figures"}
 
 -- need_for_queues checks the writes of counters, and of tokens.
 local function need_for_queues(tx)
-  local key, queues = tx.key, tx.queues
-  local queue, counts = next(queues.counts)
-  if queue then
-    need(tx, "HINCRBY", key.queue, "x", "1")
-    if counts.enqueued then
-      need(tx, "SADD", key.queues, "x")
-    end
+  local queues = tx.queues
+  if next(queues.counts) then
+    need_all(tx, for_counts)
   end
   if queues.recount then
     need_all(tx, for_recounts)
   end
   if queues.recount or next(queues.wakes) then
-    need(tx, "RPUSH", key.wake, "x")
-    need(tx, "LLEN", key.wake)
+    need_all(tx, for_wakes)
   end
-  if tx.root.controlled then
-    need(tx, "ZCARD", key.ready)
+  if queues.ask or tx.root.controlled then
+    need(tx, "ZCARD", tx.key.ready)
+  end
+  if queues.ask then
+    need(tx, "DEL", tx.key.wake)
   end
 end
 
 -- may_write raises, before the first command of a commit, if the user lacks a right that the commit needs: Redis
 -- does not take back what is written. It runs no command. Redis before 7.0 cannot check rights.
-local function may_write(tx)
+--
+--   gains, loses  as index.prepare returns them
+local function may_write(tx, gains, loses)
   if not redis.acl_check_cmd then
     return
   end
-  need_for_sets(tx)
+  need_all(tx, for_all)
+  if tx.sets[1] then
+    need_for_sets(tx, gains, loses)
+  end
   if tx.later then
     need_for_later(tx)
   end
   if tx.waits then
-    need(tx, "HSET", tx.key.wait, "x", "x")
-    need(tx, "HINCRBY", tx.key.journal, "x", "1")
+    need(tx, "HSET", tx.key.wait)
+    need(tx, "HINCRBY", tx.key.journal)
   end
   if tx.queues then
     need_for_queues(tx)
-  end
-  if tx.ask then
-    need(tx, "ZCARD", tx.key.ready)
-    need(tx, "DEL", tx.key.wake)
-  end
-  if tx.messages or tx.last or tx.events then
-    need(tx, "HSET", tx.key.root, "x", "x")
   end
   if tx.figures then
     need_all(tx, for_figures)
   end
   if tx.events then
-    need(tx, "XADD", tx.key.events, "*", "x", "x")
+    need(tx, "XADD", tx.key.events)
   end
 end
 

@@ -1,6 +1,6 @@
 -- What a call tells its caller beside its result.
 --
--- @use store/messages: list
+-- @use store/messages
 
 -- tell collects what a call has to report to its caller, for the log and for traces: tasks that timed out, and agents
 -- that were woken, each as a text of seven words with a space between them. A report of a task is in the reply of one
@@ -11,7 +11,7 @@
 local tell = {}
 
 function tell.timed_out(tx, task)
-  local timeouts = list(tx, "timeouts")
+  local timeouts = messages(tx).timeouts
   timeouts[#timeouts + 1] = task
 end
 
@@ -23,13 +23,13 @@ end
 
 -- timer counts a timer that has fired.
 function tell.timer(tx)
-  local timers = list(tx, "timers")
-  timers.n = (timers.n or 0) + 1
+  local mine = messages(tx)
+  mine.timers = mine.timers + 1
 end
 
 --   member  the decisive member, or nil
 function tell.woken(tx, agent, wait, member)
-  local woken = list(tx, "woken")
+  local woken = messages(tx).woken
   woken[#woken + 1] = {agent, wait.reason .. " " .. (wait.winner or "-") .. " " .. (member and member.timeout_type or "-")}
 end
 
@@ -43,15 +43,13 @@ end
 -- keep adds the reports of a unit, now that the unit is written. Timeouts are before the agents that they have woken.
 function tell.keep(tx)
   local mine, reply = tx.messages, tx.reply
-  if mine.timers then
-    reply.timers_fired = reply.timers_fired + mine.timers.n
-  end
-  for _, task in ipairs(mine.timeouts or {}) do
+  reply.timers_fired = reply.timers_fired + mine.timers
+  for _, task in ipairs(mine.timeouts) do
     local due = task.completed_at
     reply.timed_out = reply.timed_out + 1
     add(tx, "timed_out", task, task.timeout_type .. " " .. due .. " " .. string.format("%d", tx.at - due))
   end
-  for _, woken in ipairs(mine.woken or {}) do
+  for _, woken in ipairs(mine.woken) do
     add(tx, "woken", woken[1], woken[2])
   end
 end

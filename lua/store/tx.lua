@@ -33,41 +33,41 @@ end
 --   left      cancel, wake: how many more losers and agents this call can end and wake    agent/count.lua, agent/wake_agents.lua
 --   aside     tasks that are put aside, and why                                           task/place.lua
 --   strict    refuse keys of the wrong type before anything is written                    unit/unit.lua
---   ask       a worker's request for tasks, and what came of it                           queue/queue.lua
 --
 -- For one unit of work, until renew (unit/unit.lua). All but the first three are false until their owner has something:
 --
 --   on        the task that is being decided                                              unit/unit.lua
 --   records   tasks read; tasks whose state changes; texts to write                       store/record.lua
 --   sets      what sorted sets gain and lose                                              store/index.lua
---   queues    counters of queues, and queues for which to wake an idle worker             queue/queue.lua
+--   queues    counters of queues, whom to wake, and what came of a request for tasks      queue/queue.lua
 --   last      the last places given in line, and the least number of a later task         store/tx.lua
 --   memo      what need not be read or made again                                         store/tx.lua
 --   later     other writes, before and after the records                                  store/later.lua
 --   waits     waits and journals of agents, and members that ended                        wait/wait.lua
 --   figures   ends, and what else is counted by kind                                      store/figures.lua
 --   events    lines of events                                                             store/events.lua
+--   alarm     the earliest instant that falls due                                         store/messages.lua
 --   messages  whom to notify, and what the caller is told                                 store/messages.lua, store/tell.lua
 local function begin(root)
   local at = now(root)
   -- All fields are named here, since a table that grows is hashed again.
   return {at = at, now = string.format("%d", at), key = keys.of(root), root = false,
     reply = {failed = {}, told = false, timed_out = 0, timers_fired = 0}, left = {cancel = 100, wake = 100}, aside = false, strict = false,
-    ask = false, on = false, records = {tasks = {}, changed = {}, texts = {}, some_exist = false, written = false}, sets = {},
-    queues = false, last = false, memo = false, later = false, waits = false, figures = false, events = false, messages = false}
+    on = false, records = {tasks = {}, changed = {}, texts = {}, some_exist = false, written = false}, sets = {},
+    queues = false, last = false, memo = false, later = false, waits = false, figures = false, events = false, alarm = false, messages = false}
 end
 
--- memo returns what a unit of work remembers of one thing, by a name. Its owner reads and fills it.
-local function memo(tx, name)
+-- memo returns what a unit of work remembers about one thing, which is a name or a table. Its owner reads and fills it.
+local function memo(tx, about)
   local all = tx.memo
   if not all then
     all = {}
     tx.memo = all
   end
-  local known = all[name]
+  local known = all[about]
   if not known then
     known = {}
-    all[name] = known
+    all[about] = known
   end
   return known
 end
@@ -91,6 +91,18 @@ local function begin_read(root)
   return tx
 end
 
+-- of_root are the fields of a partition's root that a call reads, in this order.
+local of_root = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted", "number"}
+
+-- with_kinds returns these fields, and those with the defaults of kinds after them.
+local function with_kinds(kinds)
+  local fields = {unpack(of_root)}
+  for i, kind in ipairs(kinds) do
+    fields[#of_root + i] = #kind <= 128 and "kind:" .. kind or "kind:" -- a longer one is refused
+  end
+  return fields
+end
+
 -- read_root reads what a call needs of the partition's root: the level of events, the last places given
 -- in line, the number of events, whether any queue is controlled, when the reaper sweeps next, whether ends
 -- are counted by kind, the progress of a recount of running tasks (queue/queue.lua), the least
@@ -98,19 +110,16 @@ end
 --
 --   kinds  the kinds whose defaults the call will need, or nil
 local function read_root(tx, kinds)
-  local fields = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted", "number"}
-  for i, kind in ipairs(kinds or {}) do
-    fields[11 + i] = #kind <= 128 and "kind:" .. kind or "kind:" -- a longer one is refused
-  end
+  local fields, defaults = kinds and with_kinds(kinds) or of_root, {}
   local values = redis.call("HMGET", tx.key.root, unpack(fields))
   supported(tx.key.root, values[1])
   keys.keep(tx.key)
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),
     controlled = values[5], armed = tonumber(values[6]), event_count = tonumber(values[7]) or 0,
     event_bytes = tonumber(values[8]) or 0, figures = values[9] ~= "off", recounted = values[10],
-    number = tonumber(values[11]) or 0, defaults = {}}
+    number = tonumber(values[11]) or 0, defaults = defaults}
   for i, kind in ipairs(kinds or {}) do
-    tx.root.defaults[kind] = values[11 + i] or ""
+    defaults[kind] = values[#of_root + i] or ""
   end
   return tx
 end

@@ -1,7 +1,7 @@
 -- Claims: what a worker holds, from the request for tasks to the return of a claim.
 --
 -- @use check/values: names, whole
--- @use queue/queue: count, free_slots, use_rate
+-- @use queue/queue: begin_ask, count, free_slots, use_rate
 -- @use store/events: emit
 -- @use store/index
 -- @use store/later
@@ -186,16 +186,16 @@ local function claim(tx, ask)
   local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
   local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
   local newest = tonumber(about[1] or 0)
-  tx.ask = {queues = {}, empty = got.empty, more = false, stopping = false, repeated = false}
+  local result = begin_ask(tx, got.empty)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
-    tx.ask.repeated = true
+    result.repeated = true
     repeated(tx, ask, got)
     return parcels(got)
   end
   if about[2] then
-    most, got.left, tx.ask.stopping = 0, 0, true
+    most, got.left, result.stopping = 0, 0, true
   end
   if #ask.queues > most_queues then
     narrow(ask)
@@ -209,7 +209,7 @@ local function claim(tx, ask)
       end
     end
   end
-  tx.on, tx.ask.queues = false, ask.queues
+  tx.on, result.queues = false, ask.queues
   if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end

@@ -61,20 +61,29 @@ local function source(f, plan)
   return f.hook_of and "hook" or f.retry_of and "retry" or plan.of and "agent" or "client"
 end
 
--- set_instants sets the instants of a new task: when it can start, the limit of its line, and its warning. It reports
--- whether it set any.
+-- set_instants gives a new task the instants of its state, if it has any: when it can start, the limit of its line, and its
+-- warning.
 local function set_instants(tx, f, plan, d)
   local last, start = final(d), plan.start
   if start and (start > tx.at or f.role) then
     d.available_at = string.format("%d", math.max(start, tx.at)) -- a timer cannot fire before it is made
+    alarm.note(tx, tonumber(d.available_at))
   elseif f.queue_timeout_ms then
     local limit = tx.at + f.queue_timeout_ms
-    d.limit_at = not (last and last <= limit) and string.format("%d", limit) or nil
+    d.limit_at = not (last and last <= limit) and string.format("%d", limit)
   end
   if f.warn_percent and last then
     d.warn_at = string.format("%d", tx.at + math.floor((last - tx.at) * f.warn_percent / 100))
   end
-  return d.available_at or d.limit_at or d.warn_at
+  local limit = nearest(d)
+  if limit then
+    d.limit = string.format("%d", limit)
+    alarm.note(tx, limit)
+  end
+  if limit or d.available_at then
+    d.status, d.rich = "PENDING", {"available_at", "limit_at", "warn_at"}
+    d.state = format(d, "")
+  end
 end
 
 -- draft makes the texts of a new task without its id and payload: tasks of one shape and owner share a draft.
@@ -86,20 +95,15 @@ end
 --         until_of  the id of the task whose time that is
 --         of        the task that it is a child or hook of, or nil
 local function draft(tx, f, plan)
-  local d = {status = "PENDING", rich = {"available_at", "limit_at", "warn_at"}, kind = f.kind, queue = f.queue, role = f.role, priority = f.priority, node = f.node,
-    until_of = plan.bound and plan.until_of, ["until"] = plan.bound, key = f.idempotency_key,
-    window = tonumber(f.idempotency_window_ms), deadline_at = plan.deadline and string.format("%d", plan.deadline)}
-  if set_instants(tx, f, plan, d) then
-    d.state = format(d, "")
+  local d = {fields = f, deadline_at = plan.deadline and string.format("%d", plan.deadline), ["until"] = plan.bound,
+    until_of = plan.bound and plan.until_of, available_at = false, limit_at = false, warn_at = false, limit = false, state = false,
+    lines = false, texts = false, enqueued = false}
+  if plan.deadline then
+    alarm.note(tx, plan.deadline)
   end
-  d.enqueued = " enqueued " .. source(f, plan) .. (d.available_at and " later" or " now")
+  set_instants(tx, f, plan, d)
   d.lines, d.texts = head(tx, f, d, plan.of)
-  local limit = nearest(d)
-  d.limit = limit and string.format("%d", limit)
-  local first = math.min(plan.deadline or math.huge, limit or math.huge, tonumber(d.available_at) or math.huge)
-  if first < math.huge then
-    alarm.note(tx, first)
-  end
+  d.enqueued = " enqueued " .. source(f, plan) .. (d.available_at and " later" or " now")
   return d
 end
 
@@ -119,6 +123,7 @@ end
 -- create makes a new task, all of whose fields are valid. The task gets in line, or on the clock of delayed tasks.
 -- A promise gets in neither, since no worker runs it.
 local function create(tx, id, payload, d)
+  local f = d.fields
   record.add(tx, id, spec(tx, id, payload, d), d.state)
   if d.deadline_at then
     index.add_new(tx, tx.key.deadlines, d.deadline_at, id)
@@ -128,15 +133,15 @@ local function create(tx, id, payload, d)
   end
   if d.available_at then
     index.add_new(tx, tx.key.delayed, d.available_at, id)
-  elseif not d.role then
-    place(tx, id, d.queue, d.priority, "new")
+  elseif not f.role then
+    place(tx, id, f.queue, f.priority, "new")
   end
-  if d.key then
-    idempotency.keep(tx, d.key, id, idempotency.digest(d.kind, payload), d.window)
+  if f.idempotency_key then
+    idempotency.keep(tx, f.idempotency_key, id, idempotency.digest(f.kind, payload), tonumber(f.idempotency_window_ms))
   end
-  count.add(tx, d.queue, "enqueued", 1)
-  tally.add(tx, d, d.enqueued)
+  count.add(tx, f.queue, "enqueued", 1)
+  tally.add(tx, f, d.enqueued)
   if tx.root.level == "all" then
-    emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue, created_at = tx.now, node = d.node})
+    emit(tx, "all", "task_enqueued", {id = id, kind = f.kind, queue = f.queue, created_at = tx.now, node = f.node})
   end
 end

@@ -8,20 +8,20 @@
 -- @use task/removal: remove_record
 
 local function read_shape(argv, i)
-  local n = number(argv, i, 2, "fields")
-  local fields = {queue = "default"}
-  local shape, given = {fields = fields}, {}
-  for j = i + 1, i + 2 * n, 2 do
-    local name = argv[j]
-    if given[name] then
-      shape.field, shape.why = name, "is given twice"
+  local last = i + 2 * number(argv, i, 2, "fields")
+  local fields, field, why, none = {}, nil, nil, false
+  for j = i + 1, last, 2 do
+    local name, value = argv[j], argv[j + 1]
+    if fields[name] then
+      field, why = name, "is given twice"
     elseif name == "id" or name == "payload" then
-      shape.field, shape.why = name, "belongs beside its task, not among the fields"
+      field, why = name, "belongs beside its task, not among the fields"
     end
-    given[name], fields[name] = true, argv[j + 1]
-    shape.none = shape.none or argv[j + 1] == "none"
+    fields[name] = value
+    none = none or value == "none"
   end
-  return shape, i + 2 * n + 1
+  fields.queue = fields.queue or "default"
+  return {fields = fields, field = field, why = why, none = none, checked = false, bad_name = false, bad_field = false, warns = false}, last + 1
 end
 
 -- read_tasks reads the tasks of a call, from argument `first` to the last.

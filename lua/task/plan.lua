@@ -100,9 +100,11 @@ local function apply_defaults(f, none, of_kind)
   if f.deadline_at then
     f.timeout_ms = nil
   end
-  for _, name in ipairs(none and spans or {}) do
-    if f[name] == "none" then
-      f[name] = nil
+  if none then
+    for _, name in ipairs(spans) do
+      if f[name] == "none" then
+        f[name] = nil
+      end
     end
   end
   if not open_end and not f.timeout_ms and not f.deadline_at then
@@ -221,27 +223,20 @@ end
 
 -- shared returns the draft of a shape for an owner, or an answer. It is made once for all tasks that share it.
 local function shared(tx, shape, parent)
-  local drafts = memo(tx, "drafts")
-  local of = drafts[shape]
-  if not of then
-    of = {}
-    drafts[shape] = of
-  end
-  local known = of[parent or shape]
+  local drafts = memo(tx, shape)
+  local known = drafts[parent or shape]
   if not known then
-    known = {}
     local answer, plan = times(tx, shape, parent)
-    known.answer, known.draft = answer, plan and draft(tx, shape.fields, plan)
-    of[parent or shape] = known
+    known = {answer = answer, draft = plan and draft(tx, shape.fields, plan)}
+    drafts[parent or shape] = known
   end
   return known.answer, known.draft
 end
 
 -- simple returns the draft of a root task, if an earlier task has made the draft and this task needs no other check.
 local function simple(tx, task)
-  local drafts = tx.memo and tx.memo.drafts
-  local of = drafts and drafts[task.shape]
-  local known = of and of[task.shape]
+  local drafts = tx.memo and tx.memo[task.shape]
+  local known = drafts and drafts[task.shape]
   local root = task.id
   if known and not task.shape.fields.idempotency_key and not tx.records.some_exist and not tx.records.tasks[root] and
     #task.payload <= record.inline and string.match(root, "^(%d+)%-%w[%w_-]*$") == tx.key.partition and #root <= 512 then
@@ -259,23 +254,23 @@ local function plan(tx, task)
   if d then
     return nil, d
   end
+  local f, above, parent = shape.fields, owner(task.id), nil
   if not shape.checked then
-    check_shape(tx, shape, owner(task.id))
+    check_shape(tx, shape, above)
   end
   local field, why = id(tx, task.id)
   if field or shape.bad_name then
     return field and {"INVALID", field, why} or shape.bad_name
   end
-  if not owner(task.id) and not shape.fields.retry_of and string.find(shape.fields.kind, "^flow/") then
+  if not above and not f.retry_of and string.find(f.kind, "^flow/") then
     return {"INVALID", "kind", "is for nodes of flows, which their runs enqueue: use another kind"}
   end
   local answer = find_existing(tx, task)
   if answer or shape.bad_field then
     return answer or shape.bad_field
   end
-  local above, parent = owner(task.id), nil
   if above then
-    if shape.fields.idempotency_key then
+    if f.idempotency_key then
       return {"INVALID", "idempotency_key", "cannot be given for a child: its id is its idempotency key"}
     end
     tx.on = above

@@ -7,7 +7,7 @@
 -- Returns what decide returns
 --
 -- @use agent/wake_agents
--- @use queue/queue: count, recount_running, wake
+-- @use queue/queue: write_queues
 -- @use store/events
 -- @use store/figures
 -- @use store/index
@@ -22,11 +22,12 @@
 -- @use wait/wait: write_waits
 
 -- refuse_wrong_types raises if a key that is about to gain something is of the wrong type.
-local function refuse_wrong_types(tx)
+--
+--   gains  keys of sets, as index.prepare returns them
+local function refuse_wrong_types(tx, gains)
   -- An intersection with an empty set is empty and cheap; but Redis checks the types of all sets.
-  local sets = index.gains(tx)
-  if sets[1] then
-    redis.call("ZINTER", string.format("%d", #sets + 1), tx.key.root .. ":none", unpack(sets))
+  if gains[1] then
+    redis.call("ZINTER", string.format("%d", #gains + 1), tx.key.root .. ":none", unpack(gains))
   end
   for _, key in ipairs(tx.later and tx.later.lists or {}) do
     redis.call("LLEN", key)
@@ -59,20 +60,20 @@ local function write_root(tx)
   if tx.events then
     events.note(tx, fields)
   end
-  local ring = alarm.ring(tx)
-  if ring then
-    root.armed = tonumber(ring)
-    fields[#fields + 1], fields[#fields + 2] = "armed", ring
+  local due = alarm.due(tx)
+  if due then
+    root.armed = tonumber(due)
+    fields[#fields + 1], fields[#fields + 2] = "armed", due
   end
   if fields[1] then
     try(tx, "HSET", tx.key.root, unpack(fields))
   end
-  return ring
+  return due
 end
 
 -- commit writes what a unit of work has decided, in this order: keys that are deleted, what sets gain, waits and
--- journals, the records, what sets lose, counters, figures, events, wake tokens, the root, messages. The transition
--- has happened once the records are written. What is written before them misleads no reader.
+-- journals, the records, what sets lose, queues, figures, events, the root, messages. The transition has happened once
+-- the records are written. What is written before them misleads no reader.
 --
 -- A command that fails (on a key of the wrong type) does not stop the others. tx.reply.failed has its error.
 --
@@ -80,15 +81,15 @@ end
 local function commit(tx, strict)
   tx.records.written = true
   record.prepare(tx)
-  index.prepare(tx)
-  may_write(tx)
+  local gains, loses = index.prepare(tx)
+  may_write(tx, gains, loses)
   if strict then
-    refuse_wrong_types(tx)
+    refuse_wrong_types(tx, gains)
   end
   if tx.later then
     later.write_drops(tx)
   end
-  index.write_added(tx)
+  index.write_added(tx, gains)
   if tx.waits then
     write_waits(tx)
     journal.write(tx)
@@ -100,26 +101,23 @@ local function commit(tx, strict)
   if tx.later then
     later.write_after(tx)
   end
-  index.write_removed(tx)
+  index.write_removed(tx, loses)
   if tx.queues then
-    count.write(tx)
+    write_queues(tx)
   end
   if tx.figures then
     figures.write(tx)
   end
-  if tx.queues and tx.queues.recount then
-    recount_running(tx)
-  end
   if tx.events then
     events.write(tx)
   end
-  if tx.queues or tx.ask then
-    wake.write(tx)
-  end
-  local ring = write_root(tx)
+  local due = write_root(tx)
   if tx.messages then
-    publish.write(tx, ring)
+    publish.write(tx)
     tell.keep(tx)
+  end
+  if due then
+    publish.alarm(tx, due)
   end
   if tx.aside then
     for id in pairs(tx.aside.unit) do
@@ -131,7 +129,8 @@ end
 -- renew resets what a unit of work has read and decided (store/tx.lua lists the fields).
 local function renew(tx)
   tx.records, tx.sets, tx.on = {tasks = {}, changed = {}, texts = {}, some_exist = false, written = false}, {}, false
-  tx.queues, tx.last, tx.memo, tx.later, tx.waits, tx.figures, tx.events, tx.messages = false, false, false, false, false, false, false, false
+  tx.queues, tx.last, tx.memo, tx.later, tx.waits = false, false, false, false, false
+  tx.figures, tx.events, tx.alarm, tx.messages = false, false, false, false
   if tx.aside then
     tx.aside.unit = {}
   end
