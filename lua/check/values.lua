@@ -28,7 +28,8 @@ end
 -- number returns argument i, the number of items that follow it, each with `each` arguments. It raises an error if the
 -- argument is no number, or if fewer arguments follow.
 local function number(argv, i, each, what)
-  local n = argv[i] and #argv[i] < 10 and string.find(argv[i], "^%d+$") and tonumber(argv[i])
+  local text = argv[i]
+  local n = text and #text < 10 and string.find(text, "^%d+$") and tonumber(text)
   if not n or n * each > #argv - i then
     error("argument " .. i .. " must be the number of " .. what .. " that follow it", 0)
   end

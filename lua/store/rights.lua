@@ -64,23 +64,61 @@ local for_recounts = {"ZRANGE", "claims", "ZRANGE", "workers", "SMEMBERS", "queu
 local for_figures = {"HMGET", "figures", "HSET", "figures", "SISMEMBER", "kinds", "SCARD", "kinds", "HLEN", "figures", "SADD", "kinds",
   "HINCRBY", "figures", "HDEL", "figures"}
 
--- need_for_queues checks the writes of counters, and of tokens.
-local function need_for_queues(tx)
+-- need_for_counts checks the writes of counters, and of tokens.
+local function need_for_counts(tx)
   local queues = tx.queues
   if next(queues.counts) then
     need_all(tx, for_counts)
   end
-  if queues.recount then
-    need_all(tx, for_recounts)
-  end
   if queues.recount or next(queues.wakes) then
     need_all(tx, for_wakes)
+  end
+end
+
+-- need_for_queues checks what few units do with queues.
+local function need_for_queues(tx)
+  local queues = tx.queues
+  if queues.recount then
+    need_all(tx, for_recounts)
   end
   if queues.ask or tx.root.controlled then
     need(tx, "ZCARD", tx.key.ready)
   end
   if queues.ask then
     need(tx, "DEL", tx.key.wake)
+  end
+end
+
+-- What nearly every unit runs that counts figures, but for HMGET.
+local usual = {"MSET", "HSET", "ZADD", "ZREM", "HINCRBY", "SADD", "RPUSH", "LLEN", "SISMEMBER", "SCARD", "HLEN", "HDEL", "XADD"}
+
+-- may_all reports whether the user may run all that on every key. Most users may, and then the parts need no look of their
+-- own. DEL has all keys in one look, and HMGET is the only one that must read what it finds.
+local function may_all(tx)
+  local key, may = tx.key, redis.acl_check_cmd
+  for i = 1, #usual do
+    if not may(usual[i], key.root) then
+      return false
+    end
+  end
+  return may("HMGET", key.figures) and may("DEL", key.spec, key.state, key.queue, key.queues, key.wake, key.figures, key.kinds, key.events,
+    unpack(tx.sets, 1, math.min(#tx.sets, 4000)))
+end
+
+-- need_for_parts checks what the parts of a unit run that nearly every unit has.
+local function need_for_parts(tx, gains, loses)
+  need_all(tx, for_all)
+  if tx.sets[1] then
+    need_for_sets(tx, gains, loses)
+  end
+  if tx.queues then
+    need_for_counts(tx)
+  end
+  if tx.figures then
+    need_all(tx, for_figures)
+  end
+  if tx.events then
+    need(tx, "XADD", tx.key.events)
   end
 end
 
@@ -92,9 +130,8 @@ local function may_write(tx, gains, loses)
   if not redis.acl_check_cmd then
     return
   end
-  need_all(tx, for_all)
-  if tx.sets[1] then
-    need_for_sets(tx, gains, loses)
+  if not (tx.figures and may_all(tx)) then
+    need_for_parts(tx, gains, loses)
   end
   if tx.later then
     need_for_later(tx)
@@ -103,14 +140,8 @@ local function may_write(tx, gains, loses)
     need(tx, "HSET", tx.key.wait)
     need(tx, "HINCRBY", tx.key.journal)
   end
-  if tx.queues then
+  if tx.queues and (tx.queues.recount or tx.queues.ask or tx.root.controlled) then
     need_for_queues(tx)
-  end
-  if tx.figures then
-    need_all(tx, for_figures)
-  end
-  if tx.events then
-    need(tx, "XADD", tx.key.events)
   end
 end
 

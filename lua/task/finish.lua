@@ -294,7 +294,7 @@ end
 -- may_be_over reports whether a task needs a full check: most are root tasks with nothing but a deadline.
 local function may_be_over(tx, task)
   local deadline = task.deadline_at
-  return task.rich or task.role or deadline and tonumber(deadline) < tx.at or string.find(task.id, ".", 1, true)
+  return task.rich or task.role or task.owner or deadline and tonumber(deadline) < tx.at
 end
 
 -- load_task reads a task. If the time of the task or of its attempt is up, load_task ends that first. Every call that

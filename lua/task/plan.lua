@@ -235,10 +235,10 @@ end
 
 -- simple returns the draft of a root task, if an earlier task has made the draft and this task needs no other check.
 local function simple(tx, task)
-  local drafts = tx.memo and tx.memo[task.shape]
-  local known = drafts and drafts[task.shape]
-  local root = task.id
-  if known and not task.shape.fields.idempotency_key and not tx.records.some_exist and not tx.records.tasks[root] and
+  local shape, root = task.shape, task.id
+  local drafts = tx.memo and tx.memo[shape]
+  local known = drafts and drafts[shape]
+  if known and not shape.fields.idempotency_key and not tx.records.some_exist and not tx.records.tasks[root] and
     #task.payload <= record.inline and string.match(root, "^(%d+)%-%w[%w_-]*$") == tx.key.partition and #root <= 512 then
     return known.draft
   end
@@ -295,10 +295,10 @@ end
 -- look_for_existing checks whether any of a call's tasks exists already. Usually none does, and one EXISTS on all of
 -- their keys shows that.
 local function look_for_existing(tx, tasks)
-  local keys, ids = {}, {}
+  local spec, state, keys, ids = tx.key.spec, tx.key.state, {}, {}
   for n, task in ipairs(tasks) do
-    ids[n] = task.id
-    keys[2 * n - 1], keys[2 * n] = tx.key.spec .. task.id, tx.key.state .. task.id
+    local id = task.id
+    ids[n], keys[2 * n - 1], keys[2 * n] = id, spec .. id, state .. id
   end
   tx.records.some_exist = keys[1] and redis.call("EXISTS", unpack(keys)) > 0
   if tx.records.some_exist then

@@ -29,8 +29,10 @@ local function refuse_wrong_types(tx, gains)
   if gains[1] then
     redis.call("ZINTER", string.format("%d", #gains + 1), tx.key.root .. ":none", unpack(gains))
   end
-  for _, key in ipairs(tx.later and tx.later.lists or {}) do
-    redis.call("LLEN", key)
+  if tx.later then
+    for _, key in ipairs(tx.later.lists) do
+      redis.call("LLEN", key)
+    end
   end
   redis.call("SCARD", tx.key.queues)
   if tx.queues then
