@@ -30,7 +30,7 @@ func TestTheCommandsOfHowToPagesRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ended, err := q.Enqueue(t.Context(), queue.Task{Kind: "mail", Queue: "mail", Payload: []byte("{}")})
+			ended, err := q.Enqueue(t.Context(), queue.Task{Kind: "mail", Payload: []byte("{}")})
 			if err != nil {
 				t.Fatal(err)
 			}
