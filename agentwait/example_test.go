@@ -63,9 +63,9 @@ func Example() {
 			return Page{"the page of " + url}, nil
 		})
 		agentwait.Handle(w, "research", func(a *agentwait.Agent, in Question) (Answer, error) {
-			one := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
-			two := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch"})
-			page, err := agentwait.SelectOK(a, one, two)
+			first := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
+			second := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch"})
+			page, err := agentwait.SelectOK(a, first, second)
 			if err != nil {
 				return Answer{}, err // also agentwait.ErrSuspended: the agent waits, and runs again later
 			}
