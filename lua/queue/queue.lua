@@ -41,7 +41,7 @@ local function place(tx, id, queue, priority, how)
     n = n - 281474976710656 -- 2^48: before all other places
   end
   -- 2^50 places for each priority: exact in a double, and enough for years.
-  local band = (3 - (tonumber(priority) or 0)) * 1125899906842624
+  local band = (3 - (priority or 0)) * 1125899906842624
   local add = how == "new" and index.add_new or index.add
   add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
   local queues = tx.queues or own(tx)
@@ -66,6 +66,10 @@ local function rate(tx, queue, free, c)
   free.n = math.min(free.n, tokens)
 end
 
+-- unlimited are the slots of every queue of a partition without controls: any number of tasks leaves as many. (math does not
+-- exist while a library is being loaded.)
+local unlimited = {n = 1 / 0}
+
 -- free_slots returns how many tasks a queue can give now. A queue without controls has no limit. A queue gives none
 -- if it is paused, if max_running tasks run, or if its rate is used up. The record is read once a unit; use_rate
 -- subtracts what was given.
@@ -76,6 +80,9 @@ end
 -- Returns {n, every, full_at, next}: every is ms for each token, nil without a rate; next is when the bucket has a
 -- token again, if only a token is missing
 local function free_slots(tx, queue)
+  if not tx.root.controlled then
+    return unlimited
+  end
   local known = memo(tx, "free slots")
   local free = known[queue]
   if free then
@@ -83,9 +90,6 @@ local function free_slots(tx, queue)
   end
   free = {n = math.huge}
   known[queue] = free
-  if not tx.root.controlled then
-    return free
-  end
   local c = try(tx, "HMGET", tx.key.queue .. queue, "paused", "running", "max_running", "rate", "per_ms", "burst", "full_at")
   if not c or c[1] then -- a queue that cannot be read counts as paused
     free.n = 0

@@ -45,8 +45,8 @@ end
 -- add writes one entry. Events of an entry that cannot be written are not counted.
 local function add(tx, text, n)
   local root, id = tx.root, nil
-  local bytes, first = root.event_bytes + #text + overhead, string.format("%d", root.event_count + 1)
-  if math.floor(bytes / mark) == math.floor(root.event_bytes / mark) then
+  local size, first = #text + overhead, string.format("%d", root.event_count + 1)
+  if root.event_bytes % mark + size < mark then
     id = try(tx, "XADD", tx.key.events, "*", "first", first, "at", tx.now, "events", text)
   else
     local oldest, marks = bound(tx)
@@ -55,7 +55,7 @@ local function add(tx, text, n)
     root.event_marks = table.concat(marks, " ")
   end
   if id then
-    root.event_count, root.event_bytes = root.event_count + n, bytes
+    root.event_count, root.event_bytes = root.event_count + n, root.event_bytes + size
   end
 end
 

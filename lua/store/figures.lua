@@ -50,14 +50,16 @@ name(histograms.woken, "woken")
 name(histograms.share, "share")
 
 local function bucket_of(histogram, value)
-  local bounds, at = histogram.bounds, 1
-  while value > (bounds[at] or value) do
-    at = at + 1
+  local bounds = histogram.bounds
+  for place = 1, #bounds do
+    if value <= bounds[place] then
+      if value <= 1000 then
+        histogram.places[value] = place
+      end
+      return place
+    end
   end
-  if value <= 1000 then
-    histogram.places[value] = at
-  end
-  return at
+  return #bounds + 1
 end
 
 -- add counts a value n times, in a table of what is to be added to each field. A value below 0 counts as 0.
@@ -77,14 +79,13 @@ end
 
 local most_fields = 10000
 
--- node_field returns the field that counts what a new field would count. A hash with 10,000 fields gets no field for
--- another node of a flow: those nodes share the name "-". All other fields are as they were given.
-local function node_field(tx, key, field)
+-- shared_field returns the field that counts in place of a new field, or nil. A hash with 10,000 fields gets no field for
+-- another node of a flow: those nodes share the name "-".
+local function shared_field(tx, key, field)
   local what = string.match(field, "^- node %S+ (.+)$")
   if what and (try(tx, "HLEN", key) or most_fields) >= most_fields then
     return "- node - " .. what
   end
-  return field
 end
 
 local most_kinds = 1000
@@ -120,33 +121,36 @@ local function add_one(tx, key, kind, field, more)
   local words = string.format("%d", more)
   if try(tx, "HINCRBY", key, field, words) == more then
     local right = home(tx, kind)
-    local name = node_field(tx, right, field)
-    if right ~= key or name ~= field then
+    local shared = shared_field(tx, right, field)
+    if right ~= key or shared then
       try(tx, "HDEL", key, field)
-      try(tx, "HINCRBY", right, name, words)
+      try(tx, "HINCRBY", right, shared or field, words)
     end
   end
 end
 
 local function add_many(tx, key, kind, fields, adds)
-  local n, words = #fields, {}
+  local n, words, last = #fields, {}, 0
   local old = try(tx, "HMGET", key, unpack(fields))
   if old and all_absent(old, n) then
     key = home(tx, kind)
     old = try(tx, "HMGET", key, unpack(fields))
   end
-  if old then
-    for i = 1, n do
-      local name = old[i] and fields[i] or node_field(tx, key, fields[i])
-      if name ~= fields[i] then
-        try(tx, "HINCRBY", key, name, string.format("%d", adds[i]))
-      else
-        words[#words + 1], words[#words + 2] = name, string.format("%d", (tonumber(old[i]) or 0) + adds[i])
-      end
+  if not old then
+    return
+  end
+  for i = 1, n do
+    local field = fields[i]
+    local shared = not old[i] and shared_field(tx, key, field)
+    if shared then
+      try(tx, "HINCRBY", key, shared, string.format("%d", adds[i]))
+    else
+      last = last + 2
+      words[last - 1], words[last] = field, string.format("%d", (tonumber(old[i]) or 0) + adds[i])
     end
-    if words[1] then
-      try(tx, "HSET", key, unpack(words))
-    end
+  end
+  if last > 0 then
+    try(tx, "HSET", key, unpack(words))
   end
 end
 
@@ -311,7 +315,6 @@ local function add(counts, tx, task, n)
     nodes[begins .. how] = (nodes[begins .. how] or 0) + n
   end
   local created, completed = tonumber(task.created_at), tonumber(task.completed_at)
-  local deadline = tonumber(task.deadline_at)
   local started = task.under_way and tonumber(task.started_at)
   if started then -- its owner's wait may have ended before the attempt began; such a duration counts as 0
     buckets.add(counts, task.timeout_type and "timed" or "duration", completed - started, n)
@@ -320,8 +323,8 @@ local function add(counts, tx, task, n)
   if task.timeout_type then
     buckets.add(counts, "lag", tx.at - completed, n, task.timeout_type)
   end
-  if deadline then
-    local span = deadline - created
+  if task.deadline_at then
+    local span = task.deadline_at - created
     buckets.add(counts, "share", span > 0 and math.ceil(1000 * (completed - created) / span) or 1000, n)
   end
 end

@@ -86,8 +86,12 @@ function index.prepare(tx)
       end
     end
     set.gone = gone
-    gains[#gains + 1] = new[1] and key
-    loses[#loses + 1] = gone[1] and key
+    if new[1] then
+      gains[#gains + 1] = key
+    end
+    if gone[1] then
+      loses[#loses + 1] = key
+    end
   end
   return gains, loses
 end

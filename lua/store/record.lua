@@ -192,23 +192,22 @@ local function in_the_way(tx, id, spec, state)
 end
 
 local function read(tx, id, spec, state, foreign)
-  local why = tx.aside and tx.aside.poison[id] or foreign and in_the_way(tx, id, spec, state) or not spec and state and "it has no spec"
+  local why = tx.aside and tx.aside.poison[id] or foreign and in_the_way(tx, id, spec, state)
   local task
   if not why and spec then
     task, why = parse(id, spec, state)
+  elseif not why and state then
+    why = "it has no spec"
   end
   if task then
     task.owner = owner(id) or false
   end
-  tx.records.tasks[id] = why and {id = id, broken = why} or task or {id = id, status = false}
+  tx.records.tasks[id] = task or why and {id = id, broken = why} or {id = id, status = false}
 end
 
-local function load_some(tx, ids)
-  local spec, state, names, absent = tx.key.spec, tx.key.state, {}, {}
-  for i, id in ipairs(ids) do
-    names[2 * i - 1], names[2 * i] = spec .. id, state .. id
-  end
-  local texts = redis.call("MGET", unpack(names))
+-- load_some reads tasks whose specs and states have these names.
+local function load_some(tx, ids, names)
+  local texts, absent = redis.call("MGET", unpack(names)), {}
   for i = 1, #names do
     if not texts[i] then
       absent[#absent + 1] = names[i]
@@ -222,22 +221,23 @@ end
 
 -- load reads tasks that have not been read yet, with as few commands as possible.
 function record.load(tx, ids)
-  local wanted, n, tasks = {}, 0, tx.records.tasks
+  local spec, state, tasks = tx.key.spec, tx.key.state, tx.records.tasks
+  local wanted, names, n = {}, {}, 0
   for _, id in ipairs(ids) do
     if #id > 1024 then -- no id is that long, and reading such a key would be costly
       tasks[id] = {id = id, status = false}
     elseif tasks[id] == nil then
       tasks[id] = false
       n = n + 1
-      wanted[n] = id
+      wanted[n], names[2 * n - 1], names[2 * n] = id, spec .. id, state .. id
       if n == 1000 then
-        load_some(tx, wanted)
-        wanted, n = {}, 0
+        load_some(tx, wanted, names)
+        wanted, names, n = {}, {}, 0
       end
     end
   end
   if n > 0 then
-    load_some(tx, wanted)
+    load_some(tx, wanted, names)
   end
 end
 

@@ -89,23 +89,23 @@ local function need_for_queues(tx)
   end
 end
 
--- What nearly every unit runs that counts figures, but for HMGET.
-local usual = {"MSET", "HSET", "ZADD", "ZREM", "HINCRBY", "SADD", "RPUSH", "LLEN", "SISMEMBER", "SCARD", "HLEN", "HDEL", "XADD"}
-
--- may_all reports whether the user may run all that on every key. Most users may, and then the parts need no look of their
--- own. DEL has all keys in one look, and HMGET is the only one that must read what it finds.
+-- may_all reports whether the user may run what the parts of a unit run, on every key. Most users may, and then the parts need
+-- no look of their own. DEL has all keys in one look. So the commands that read what they find have their own keys, and the
+-- others any key.
 local function may_all(tx)
   local key, may = tx.key, redis.acl_check_cmd
-  for i = 1, #usual do
-    if not may(usual[i], key.root) then
-      return false
-    end
-  end
-  return may("HMGET", key.figures) and may("DEL", key.spec, key.state, key.queue, key.queues, key.wake, key.figures, key.kinds, key.events,
-    unpack(tx.sets, 1, math.min(#tx.sets, 4000)))
+  local root = key.root
+  return may("MSET", root) and may("HSET", root) and may("ZADD", root) and may("ZREM", root) and
+    (not tx.queues and not tx.figures or may("HINCRBY", key.queue) and may("SADD", root) and may("RPUSH", root) and
+      may("LLEN", key.wake)) and
+    (not tx.figures or may("HMGET", key.figures) and may("SISMEMBER", key.kinds) and may("SCARD", key.kinds) and
+      may("HLEN", key.figures) and may("HDEL", root)) and
+    (not tx.events or may("XADD", root)) and
+    may("DEL", key.spec, key.state, key.queue, key.queues, key.wake, key.figures, key.kinds, key.events,
+      unpack(tx.sets, 1, math.min(#tx.sets, 4000)))
 end
 
--- need_for_parts checks what the parts of a unit run that nearly every unit has.
+-- need_for_parts checks the parts one by one, to find what is lacking.
 local function need_for_parts(tx, gains, loses)
   need_all(tx, for_all)
   if tx.sets[1] then
@@ -130,7 +130,7 @@ local function may_write(tx, gains, loses)
   if not redis.acl_check_cmd then
     return
   end
-  if not (tx.figures and may_all(tx)) then
+  if not may_all(tx) then
     need_for_parts(tx, gains, loses)
   end
   if tx.later then

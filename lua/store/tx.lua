@@ -118,8 +118,8 @@ local function read_root(tx, kinds)
     controlled = values[5], armed = tonumber(values[6]), event_count = tonumber(values[7]) or 0,
     event_bytes = tonumber(values[8]) or 0, figures = values[9] ~= "off", recounted = values[10],
     number = tonumber(values[11]) or 0, defaults = defaults}
-  for i, kind in ipairs(kinds or {}) do
-    defaults[kind] = values[#of_root + i] or ""
+  for i = 1, kinds and #kinds or 0 do
+    defaults[kinds[i]] = values[#of_root + i] or ""
   end
   return tx
 end

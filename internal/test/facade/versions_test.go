@@ -23,7 +23,7 @@ import (
 
 // digest is that of the text of the façade without its build number. If this test fails, raise
 // the build number in lua/named/facade.lua, so that servers get the new text, and note the digest.
-const digest = "2 696056534937493ffd9cec5424e83cd84893158a"
+const digest = "2 64b6600672c2b9487954ae890f97ac2f9575d3e6"
 
 func TestANewTextHasANewBuildNumber(t *testing.T) {
 	facade := load(t)
