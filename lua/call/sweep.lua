@@ -28,11 +28,13 @@ local function go_on_counting(tx)
   count.again(tx, "go on")
 end
 
+-- The clocks whose entries are no tasks.
+local of_others = {workers = true, throttled = true, forget = true}
+
 local function look_at_all(tx, s)
   local key, past, due = tx.key, "(" .. tx.now, tx.now
   local function at(name, bound, step, limit)
-    look(tx, s, {key = key[name], bound = bound, step = step, most = limit or s.batch,
-      tasks = step ~= sweep_workers and step ~= sweep_throttled and step ~= sweep_forget})
+    look(tx, s, {key = key[name], bound = bound, step = step, most = limit or s.batch, tasks = not of_others[name]})
   end
   at("draining", due, sweep_draining)
   at("deadlines", past, sweep_limits)

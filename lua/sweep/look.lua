@@ -45,6 +45,8 @@ local function look(tx, s, clock)
   if due.err then
     s.errors[#s.errors + 1] = clock.key .. ": " .. due.err
     return
+  elseif not due[1] then
+    return
   end
   local range, size = {from = 1, chunk = s.batch, bytes = 0}, #due
   while range.from <= #due do
