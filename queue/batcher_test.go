@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"testing"
 )
 
@@ -9,16 +10,25 @@ import (
 // uses the same context.
 func TestACallEndsWithItsLastCaller(t *testing.T) {
 	var b batcher
-	first := []*submission{{mayLeave: true}, {mayLeave: true}}
-	call := b.begin(first)
+	begin := func(batch []*submission) *sending {
+		b.waiting = batch
+		call, taken := b.next()
+		if !slices.Equal(taken, batch) {
+			t.Fatalf("a call carries %d of %d submissions", len(taken), len(batch))
+		}
+		return call
+	}
+	task := &Task{}
+	first := []*submission{{task: task, mayLeave: true}, {task: task, mayLeave: true}}
+	call := begin(first)
 	b.leave(first[0])
 	if call.ctx.Err() != nil {
 		t.Error("the call has ended while a caller waits")
 	}
 	b.end(call, first)
 
-	second := []*submission{{mayLeave: true}}
-	again := b.begin(second)
+	second := []*submission{{task: task, mayLeave: true}}
+	again := begin(second)
 	if again != call {
 		t.Error("the context of the first call is not used again")
 	}
@@ -31,10 +41,10 @@ func TestACallEndsWithItsLastCaller(t *testing.T) {
 		t.Errorf("the second call has ended with %v, want %v", context.Cause(again.ctx), errNobodyWaits)
 	}
 	b.end(again, second)
-	if b.begin([]*submission{{mayLeave: true}}) == again {
+	if begin([]*submission{{task: task, mayLeave: true}}) == again {
 		t.Error("a context that has ended is used again")
 	}
-	if steadily := b.begin([]*submission{{mayLeave: true}, {}}); steadily.ctx.Done() != nil {
+	if steadily := begin([]*submission{{task: task, mayLeave: true}, {task: task}}); steadily.ctx.Done() != nil {
 		t.Error("a call whose caller cannot give up can end")
 	}
 }

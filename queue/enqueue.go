@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 }
 
 func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
-	p, err := q.place(task)
+	p, id, err := q.place(task, q.spread())
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -50,7 +51,6 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 	if ctx.Done() != nil { // Enqueue may return while the task is being sent, and the caller may then reuse its buffers
 		task.Payload, task.Headers = bytes.Clone(task.Payload), maps.Clone(task.Headers)
 	}
-	id := q.name(p, task)
 	entry := &submission{task: task, id: id, mayLeave: ctx.Done() != nil, done: make(chan struct{})}
 	b := &q.batchers[p]
 	b.add(entry, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // send sets the error of each submission
@@ -100,26 +100,27 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 }
 
 func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
-	lines := make([][]*submission, q.Partitions())
+	partitions := q.engine.Partitions()
+	lines := make([][]*submission, partitions)
 	submissions := make([]*submission, len(tasks))
 	current := q.spread()
 	// Consecutive tasks go to the same partition, so that a long list fills whole calls.
-	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), maxList)
+	run := min(max((len(tasks)+partitions-1)/partitions, 50), maxList)
 	for i := range tasks {
 		if i > 0 && i%run == 0 {
 			current = q.spread()
 		}
-		p, err := q.placeAt(&tasks[i], current)
+		p, id, err := q.place(&tasks[i], current)
 		if err != nil {
 			return nil, refusal.Failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
 		}
-		submissions[i] = &submission{task: &tasks[i], id: q.name(p, &tasks[i])}
+		submissions[i] = &submission{task: &tasks[i], id: id}
 		lines[p] = append(lines[p], submissions[i])
 	}
 
 	err := q.engine.EachPartition(func(p int) error {
 		b := batcher{waiting: lines[p]}
-		for batch := b.next(); len(batch) > 0; batch = b.next() {
+		for _, batch := b.next(); len(batch) > 0; _, batch = b.next() {
 			if err := q.send(ctx, p, batch); err != nil {
 				b.fail(err)
 				return err
@@ -139,33 +140,36 @@ func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 
 // spread returns the partition of the next root task. Partitions take turns.
 func (q *Queue) spread() int {
-	return int((q.turn.Add(1) - 1) % uint32(q.Partitions()))
+	return int((q.turn.Add(1) - 1) % uint32(q.engine.Partitions()))
 }
 
-func (q *Queue) place(task *Task) (int, error) { return q.placeAt(task, q.spread()) }
-
-// placeAt checks a task and returns its partition: the partition that its id, name or key requires,
-// otherwise the fallback.
-func (q *Queue) placeAt(task *Task, fallback int) (int, error) {
+// place checks a task, and returns its partition and its id. A child must be in its owner's partition.
+// A name or an idempotency key determines the partition, so that all producers find the same task. Other
+// tasks get the fallback.
+func (q *Queue) place(task *Task, fallback int) (p int, id string, err error) {
 	if err := task.check(q.config.MaxBytes); err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	p, fixed, err := task.home(q.Partitions())
-	if !fixed {
-		p = fallback
-	}
-	return p, err
-}
-
-// name returns the id of a task: its own ID, the id that belongs to its Name, or a new one.
-func (q *Queue) name(p int, task *Task) string {
+	partitions, key := q.engine.Partitions(), task.IdempotencyKey
 	switch {
 	case task.ID != "":
-		return task.ID
+		if key != "" && strings.Contains(task.ID, ".") {
+			return 0, "", refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(key))
+		}
+		p, err = names.PartitionIn(task.ID, partitions)
+		if required := names.PartitionOfKey(key, partitions); err == nil && key != "" && required != p {
+			err = refusal.Invalid("id", "%q is in partition %d, and its idempotency key belongs to partition %d: use an id that begins with %d-",
+				refusal.Clip(task.ID), p, required, required)
+		}
+		return p, task.ID, err
 	case task.Name != "":
-		return q.IDOf(task.Name)
+		return names.PartitionOfKey(task.Name, partitions), q.IDOf(task.Name), nil
+	case key != "":
+		p = names.PartitionOfKey(key, partitions)
+	default:
+		p = fallback
 	}
-	return q.ids.Next(p, time.Now())
+	return p, q.ids.Next(p, time.Now()), nil
 }
 
 // send makes one call and sets the receipt or error of each submission. A generated id can already
@@ -307,8 +311,7 @@ func (b *batcher) add(s *submission, call func(context.Context, []*submission)) 
 	}
 	b.calls++
 	go func() {
-		for batch := b.next(); len(batch) > 0; batch = b.next() {
-			carrier := b.begin(batch)
+		for carrier, batch := b.next(); len(batch) > 0; carrier, batch = b.next() {
 			call(carrier.ctx, batch)
 			b.end(carrier, batch)
 			for _, s := range batch {
@@ -320,22 +323,43 @@ func (b *batcher) add(s *submission, call func(context.Context, []*submission)) 
 	}()
 }
 
-// next takes the submissions of the next call from the list. If there are none, the goroutine that
-// called it is no longer counted in calls, and must end.
-func (b *batcher) next() []*submission {
+// next takes the submissions of the next call from the list. It also returns the context for the call:
+// steady, an idle one, or a new one. If there are no submissions, the goroutine that called it is no
+// longer counted in calls, and must end.
+func (b *batcher) next() (*sending, []*submission) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var call *sending
 	n, size := 0, 0
-	for n < len(b.waiting) && n < maxList && (n == 0 || size+b.waiting[n].task.size() <= maxCall) {
-		size += b.waiting[n].task.size()
-		n++
+	for ; n < len(b.waiting) && n < maxList; n++ {
+		s := b.waiting[n]
+		if size += s.task.size(); n > 0 && size > maxCall {
+			break
+		}
+		if !s.mayLeave {
+			call = steady
+		}
 	}
 	batch := b.waiting[:n:n]
 	b.waiting = b.waiting[n:]
-	if n == 0 {
+	last := len(b.idle) - 1
+	switch {
+	case n == 0:
 		b.calls--
+		return nil, nil
+	case call == steady:
+		return call, batch
+	case last >= 0:
+		call, b.idle = b.idle[last], b.idle[:last]
+	default:
+		call = &sending{}
+		call.ctx, call.stop = context.WithCancelCause(context.Background())
 	}
-	return batch
+	call.callers = n
+	for _, s := range batch {
+		s.in = call
+	}
+	return call, batch
 }
 
 // fail sets the error of the submissions that were not sent because an earlier call failed. They
@@ -344,27 +368,6 @@ func (b *batcher) fail(err error) {
 	for _, s := range b.waiting {
 		s.err = fmt.Errorf("%w: not sent, since an earlier call of the list failed: %v", refusal.ErrUnavailable, err)
 	}
-}
-
-// begin returns the context for a batch: steady, an idle one, or a new one.
-func (b *batcher) begin(batch []*submission) *sending {
-	if slices.ContainsFunc(batch, func(s *submission) bool { return !s.mayLeave }) {
-		return steady
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var call *sending
-	if last := len(b.idle) - 1; last >= 0 {
-		call, b.idle = b.idle[last], b.idle[:last]
-	} else {
-		call = &sending{}
-		call.ctx, call.stop = context.WithCancelCause(context.Background())
-	}
-	call.callers = len(batch) // a caller that gave up just now is still counted, so the call does not end too early
-	for _, s := range batch {
-		s.in = call
-	}
-	return call
 }
 
 // end returns the context of a completed call to the idle ones, unless it was cancelled. It first

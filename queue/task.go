@@ -211,8 +211,18 @@ func (t *Task) check(maxBytes int) error {
 	if err := t.checkRole(); err != nil {
 		return err
 	}
-	if err := t.Hooks.check(); err != nil {
-		return err
+	for _, hook := range t.Hooks.list() {
+		if hook.Hook == (Hook{}) {
+			continue
+		}
+		if err := checkKind("kind of hook "+hook.event, hook.Kind); err != nil {
+			return err
+		}
+		if hook.Queue != "" {
+			if err := checkQueue("queue of hook "+hook.event, hook.Queue); err != nil {
+				return err
+			}
+		}
 	}
 	if t.Node != (Node{}) && !nodeForm.MatchString(t.Node.String()) {
 		return refusal.Invalid("node", "%q must be the id of a definition, its version and the name of a node: package flow sets it", refusal.Clip(t.Node.String()))
@@ -285,21 +295,22 @@ func (t *Task) checkName() error {
 
 func (t *Task) checkTimes() error {
 	for _, span := range []struct {
-		field string
-		d     time.Duration
+		field     string
+		d         time.Duration
+		mayBeNone bool
 	}{
-		{"timeout", t.Timeout}, {"default timeout", t.DefaultTimeout}, {"queue timeout", t.QueueTimeout}, {"attempt timeout", t.AttemptTimeout},
-		{"cancel grace", t.CancelGrace}, {"timeout grace", t.TimeoutGrace}, {"retention", t.Retention},
-		{"delay", t.Delay}, {"idempotency window", t.IdempotencyWindow}, {"back-off", t.Backoff.Delay}, {"longest back-off", t.Backoff.Max},
+		{"timeout", t.Timeout, true}, {"default timeout", t.DefaultTimeout, false}, {"queue timeout", t.QueueTimeout, true},
+		{"attempt timeout", t.AttemptTimeout, true}, {"cancel grace", t.CancelGrace, true}, {"timeout grace", t.TimeoutGrace, true},
+		{"retention", t.Retention, true}, {"delay", t.Delay, false}, {"idempotency window", t.IdempotencyWindow, false},
+		{"back-off", t.Backoff.Delay, true}, {"longest back-off", t.Backoff.Max, false},
 	} {
-		if err := checkSpan(span.field, span.d); err != nil {
-			return err
-		}
-	}
-	for field, d := range map[string]time.Duration{"delay": t.Delay, "default timeout": t.DefaultTimeout, "idempotency window": t.IdempotencyWindow,
-		"longest back-off": t.Backoff.Max} {
-		if d == None {
-			return refusal.Invalid(field, "cannot be None: leave it out")
+		switch d := span.d; {
+		case d == None && !span.mayBeNone:
+			return refusal.Invalid(span.field, "cannot be None: leave it out")
+		case d < 0 && d != None:
+			return refusal.Invalid(span.field, "%v must be positive; leave it out for none", d)
+		case d > 0 && d < time.Millisecond:
+			return refusal.Invalid(span.field, "%v is under 1ms, the shortest time that is kept", d)
 		}
 	}
 	if t.Timeout > 0 && !t.Deadline.IsZero() {
@@ -316,16 +327,6 @@ func (t *Task) checkTimes() error {
 		if at := instant.at; !at.IsZero() && (at.Before(time.UnixMilli(1)) || at.After(time.UnixMilli(maxSpan))) {
 			return refusal.Invalid(instant.field, "must be between 1970 and 2^53 ms after it")
 		}
-	}
-	return nil
-}
-
-func checkSpan(field string, d time.Duration) error {
-	if d < 0 && d != None {
-		return refusal.Invalid(field, "%v must be positive; leave it out for none", d)
-	}
-	if d > 0 && d < time.Millisecond {
-		return refusal.Invalid(field, "%v is under 1ms, the shortest time that is kept", d)
 	}
 	return nil
 }
@@ -403,26 +404,6 @@ func (t *Task) size() int {
 // fixed reports whether the caller chose the id of the task.
 func (t *Task) fixed() bool { return t.ID != "" || t.Name != "" }
 
-// home returns the partition of a task that must be in a certain one. A child must be in its owner's
-// partition. A name or an idempotency key determines the partition, so that all producers find the
-// same task. For other tasks home returns false.
-func (t *Task) home(partitions int) (int, bool, error) {
-	switch {
-	case t.ID != "":
-		if t.IdempotencyKey != "" && strings.Contains(t.ID, ".") {
-			return 0, true, refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(t.IdempotencyKey))
-		}
-		p, err := names.PartitionIn(t.ID, partitions)
-		if required := names.PartitionOfKey(t.IdempotencyKey, partitions); err == nil && t.IdempotencyKey != "" && required != p {
-			err = refusal.Invalid("id", "%q is in partition %d, and its idempotency key belongs to partition %d: use an id that begins with %d-", refusal.Clip(t.ID), p, required, required)
-		}
-		return p, true, err
-	case t.Name != "" || t.IdempotencyKey != "":
-		return names.PartitionOfKey(t.Name+t.IdempotencyKey, partitions), true, nil // it has one of them
-	}
-	return 0, false, nil
-}
-
 // OnTimeout is the effect of an AttemptTimeout.
 type OnTimeout string
 
@@ -485,10 +466,6 @@ func (t *Task) checkPolicy() error {
 	if b := t.Backoff; b.Delay <= 0 && b != (Backoff{Delay: b.Delay}) {
 		return refusal.Invalid("back-off", "needs a Delay")
 	}
-	return t.checkRetry()
-}
-
-func (t *Task) checkRetry() error {
 	if t.Retry == "" {
 		return nil
 	}
@@ -507,7 +484,17 @@ func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "cancel_grace_ms", t.CancelGrace)
 	addSpan(add, "timeout_grace_ms", t.TimeoutGrace)
 	addSpan(add, "retention_ms", t.Retention)
-	t.Hooks.fields(add)
+	if t.Hooks != (Hooks{}) {
+		for _, hook := range t.Hooks.list() {
+			switch {
+			case hook.Kind == "":
+			case hook.Queue == "":
+				add("hook_"+hook.event, hook.Kind)
+			default:
+				add("hook_"+hook.event, hook.Kind+" "+hook.Queue)
+			}
+		}
+	}
 	if t.WarnAt != 0 {
 		add("warn_percent", int(math.Round(t.WarnAt*100)))
 	}
@@ -517,7 +504,9 @@ func (t *Task) policyFields(add func(string, any)) {
 	if t.MaxRetries != 0 {
 		add("max_retries", max(t.MaxRetries, 0))
 	}
-	t.Backoff.fields(add)
+	if t.Backoff.Delay != 0 {
+		t.Backoff.fields(add)
+	}
 	if t.OnTimeout != "" {
 		add("on_timeout", string(t.OnTimeout))
 	}
@@ -530,9 +519,6 @@ func (t *Task) policyFields(add func(string, any)) {
 }
 
 func (b *Backoff) fields(add func(string, any)) {
-	if b.Delay == 0 {
-		return
-	}
 	if b.Delay == None {
 		add("backoff_ms", "none")
 		return
@@ -579,37 +565,12 @@ type HookPayload struct {
 	CompletedAt int64       `json:"completed_at"`
 }
 
-func (h *Hooks) each(do func(event string, hook Hook)) {
-	do("success", h.OnSuccess)
-	do("failure", h.OnFailure)
-	do("timeout", h.OnTimeout)
-	do("cancel", h.OnCancel)
+// eventHook is a hook with the event that enqueues it.
+type eventHook struct {
+	event string
+	Hook
 }
 
-func (h *Hooks) check() (err error) {
-	h.each(func(event string, hook Hook) {
-		if err != nil || hook == (Hook{}) {
-			return
-		}
-		err = checkKind("kind of hook "+event, hook.Kind)
-		if err == nil && hook.Queue != "" {
-			err = checkQueue("queue of hook "+event, hook.Queue)
-		}
-	})
-	return err
-}
-
-func (h *Hooks) fields(add func(string, any)) {
-	if *h == (Hooks{}) {
-		return
-	}
-	h.each(func(event string, hook Hook) {
-		switch {
-		case hook.Kind == "":
-		case hook.Queue == "":
-			add("hook_"+event, hook.Kind)
-		default:
-			add("hook_"+event, hook.Kind+" "+hook.Queue)
-		}
-	})
+func (h *Hooks) list() [4]eventHook {
+	return [4]eventHook{{"success", h.OnSuccess}, {"failure", h.OnFailure}, {"timeout", h.OnTimeout}, {"cancel", h.OnCancel}}
 }
