@@ -49,6 +49,9 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 		return l.runScript(ctx, rdb, name, key, args)
 	}
 	reply, err := send(ctx, rdb, "fcall", c.function, key, args)
+	if err == nil {
+		return reply, nil
+	}
 	var refusal error // the reason to send the call as a script
 	if UnknownFunction(err) {
 		// The server is new, restarted or flushed. The call has not run.

@@ -58,7 +58,11 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 
 // CallReported is Call, and also returns what the call has reported.
 func (e *Engine) CallReported(ctx context.Context, partition int, script string, args ...any) (any, Report, error) {
-	reply, err := e.observed(ctx, partition, script, args)
+	start := time.Now()
+	reply, err := e.call(ctx, start, partition, script, args)
+	if observers := e.observers.Load(); observers != nil {
+		called(ctx, *observers, partition, script, start, err)
+	}
 	if err != nil {
 		return nil, Report{}, err
 	}
@@ -66,41 +70,28 @@ func (e *Engine) CallReported(ctx context.Context, partition int, script string,
 	if err != nil {
 		return nil, Report{}, err
 	}
-	if !report.empty() {
+	if len(report.TimedOut) > 0 || len(report.Woken) > 0 {
 		e.report(ctx, report)
 	}
 	return reply, report, nil
 }
 
-// observed makes a call, and tells the observers how long it took.
-func (e *Engine) observed(ctx context.Context, partition int, script string, args []any) (any, error) {
-	observers := e.observers.Load()
-	if observers == nil {
-		return e.call(ctx, partition, script, args)
-	}
-	start := time.Now()
-	reply, err := e.call(ctx, partition, script, args)
-	called(ctx, *observers, partition, script, start, err)
-	return reply, err
-}
-
-func (e *Engine) call(ctx context.Context, partition int, script string, args []any) (any, error) {
+// call makes the tries of a call that began at start.
+func (e *Engine) call(ctx context.Context, start time.Time, partition int, script string, args []any) (any, error) {
 	if err := e.CheckPartition(partition); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	c := calling{engine: e, start: time.Now(), reads: e.library.Reads(script)}
+	c := calling{engine: e, start: start, reads: e.library.Reads(script)}
 	patience := e.tryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
 		place := e.enter(ctx, partition)
 		if place == nil {
 			return nil, c.ended(ctx)
 		}
-		try, leave := e.watchMaster(ctx, partition)
-		reply, err := e.try(try, patience, script, e.Root(partition), args)
-		leave()
+		reply, err := e.try(ctx, partition, patience, script, args)
 		<-place
 		if err == nil {
 			return reply, nil
@@ -188,10 +179,13 @@ func unknown(why error) error { return fmt.Errorf("%w (%w)", refusal.ErrUnknown,
 // goes on in the background until its own timeout, since go-redis uses only the deadline of a context.
 // If the caller cancels while a script that writes is running, try waits for the reply: a worker that stops
 // must know which tasks it was given.
-func (e *Engine) try(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
+func (e *Engine) try(ctx context.Context, partition int, patience time.Duration, script string, args []any) (any, error) {
+	root := e.Root(partition)
 	if _, hard := ctx.Deadline(); e.bounded && !hard && (ctx.Done() == nil || !e.library.Reads(script)) {
 		return e.run(ctx, patience, script, root, args)
 	}
+	ctx, leave := e.watchMaster(ctx, partition)
+	defer leave()
 	type answer struct {
 		reply any
 		err   error
@@ -397,8 +391,6 @@ type Woken struct {
 
 // Resumed reports whether a timeout of a task resumed the agent.
 func (w *Woken) Resumed() bool { return w.MemberTimeout != "" }
-
-func (r *Report) empty() bool { return len(r.TimedOut) == 0 && len(r.Woken) == 0 }
 
 // reportWords is how many words a report has (lua/store/tell.lua).
 const reportWords = 7
