@@ -191,7 +191,6 @@ const (
 	WarnPaused    WarningWord = "paused"     // the queue is paused
 	WarnFull      WarningWord = "full"       // the queue runs its maximum number of tasks
 	WarnThrottled WarningWord = "throttled"  // the rate of the queue is used up
-	WarnAlone     WarningWord = "alone"      // it may have killed its workers, and is handed out alone
 	WarnNoWorker  WarningWord = "no_worker"  // no worker lives in the partition
 	WarnUnserved  WarningWord = "unserved"   // no live worker serves the queue
 	WarnNoHandler WarningWord = "no_handler" // no live worker that serves the queue handles the kind

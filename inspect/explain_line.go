@@ -19,9 +19,6 @@ func (o *observed) explainLine(e *Explanation) {
 	} else {
 		e.warn(WarnLost, "it is missing from the line of its queue, so no worker will get it: see Audit, or cancel it", o.id)
 	}
-	if losses := ms(o.record, "lost_beside") + ms(o.record, "lost_alone"); losses > 1 {
-		e.warn(WarnAlone, "its workers died while they ran it: for ten minutes only a worker that holds nothing else gets it")
-	}
 	free := o.freeAt()
 	switch {
 	case o.queue["paused"] != "":

@@ -13,22 +13,9 @@ import (
 type Ask struct {
 	N      int           // the greatest number of tasks; a call gives at most 500; 0: none
 	Seq    int64         // grows with each request of a worker in a partition; a request with the same Seq is a repeat
-	State  AskState      // what else the worker holds
 	Quotas []Quota       // the queues to take from, in order
 	Lease  time.Duration // how long the worker keeps its claims without another fetch or heartbeat
 }
-
-// AskState is what a worker that asks for tasks holds in all partitions. A task that may have killed its workers is given only to a
-// worker that holds nothing else (Claim.Alone).
-type AskState string
-
-// The states of a worker that asks for tasks. The zero value means that the worker takes tasks from one partition only, so that
-// its claims there are all that it holds.
-const (
-	AskBusy  AskState = "busy"  // it holds other tasks, or may get some by another request
-	AskIdle  AskState = "idle"  // it holds nothing
-	AskAlone AskState = "alone" // it holds nothing, and asks for nothing more until it has settled what it gets
-)
 
 // Quota is the number of tasks that one queue can give in the first round. In the second round the
 // rest of Ask.N is taken from the queues in order, so that no slot stays idle while a queue has
@@ -50,7 +37,6 @@ type Claim struct {
 	Retries         int
 	MaxRetries      int
 	LeaseLosses     int
-	Alone           bool   // it may have killed its workers: the worker must run nothing else until it has settled
 	RetryExpression string // the worker evaluates it when an attempt fails: see Outcome.Retry
 	CreatedAt       time.Time
 	Deadline        time.Time // the earliest deadline of the task and its ancestors; zero: none
@@ -75,9 +61,6 @@ type Reply struct {
 	// Repeat is set if Ask.Seq, or a later one, was already used in the partition. Then Claims holds
 	// only those tasks claimed with this Seq that the worker still holds.
 	Repeat bool
-	// Isolate is set if a task waits that is given only to a worker that holds nothing else. The worker should settle what it
-	// holds, and then ask in the state AskAlone.
-	Isolate bool
 	// Ended counts the tasks that the call ended because their time was up, instead of claiming or
 	// settling them.
 	Ended int
@@ -130,7 +113,7 @@ func (a *Ask) check() error {
 }
 
 func (a *Ask) append(args []any) []any {
-	args = append(args, a.Seq, a.N, a.Lease.Milliseconds(), string(a.State))
+	args = append(args, a.Seq, a.N, a.Lease.Milliseconds())
 	for _, quota := range a.Quotas {
 		args = append(args, quota.Queue, quota.N)
 	}
@@ -146,8 +129,7 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 		return engine.Unexpected("claims", answer)
 	}
 	look := engine.Number(words[0]) // in ms; lua/queue/queue.lua lists the negative values
-	r.Repeat, r.Isolate = look == -2, look == -3
-	if r.Repeat || r.Isolate {
+	if r.Repeat = look == -2; r.Repeat {
 		look = 1000 // positive, since 0 means More and less than 0 means Stopping
 	}
 	r.Look = time.Duration(look) * time.Millisecond
@@ -167,16 +149,15 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 	return nil
 }
 
-// readState reads the five words of a claim's state.
+// readState reads the four words of a claim's state.
 func (c *Claim) readState(words string) bool {
-	if words == "- - - - -" {
+	if words == "- - - -" {
 		return true
 	}
 	w := strings.Split(words, " ")
-	if len(w) != 5 {
+	if len(w) != 4 {
 		return false
 	}
-	c.Alone = w[4] == "alone"
 	c.AttemptDeadline, c.Retries, c.LeaseLosses, c.Journal = engine.Instant(w[0]), int(engine.Number(w[1])), int(engine.Number(w[2])), w[3] != "-"
 	return true
 }

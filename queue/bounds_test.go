@@ -161,7 +161,7 @@ func TestACallRefusesANamespaceOfAnotherVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := redistest.Dump(t, rdb, s.q.Root(0))
-		_, err := s.library.Run(ctx, rdb, "fetch", s.q.Root(0), "w1", 1, 1, time.Second.Milliseconds(), "", "default", 1)
+		_, err := s.library.Run(ctx, rdb, "fetch", s.q.Root(0), "w1", 1, 1, time.Second.Milliseconds(), "default", 1)
 		var raised *lua.ScriptError
 		if !errors.As(err, &raised) || !strings.Contains(err.Error(), "have version 3, and these functions work with versions up to 2") {
 			t.Errorf("fetch = %v, want an error that names both versions", err)

@@ -14,8 +14,6 @@ const (
 	// time in line continues, and its QueueTimeout with it. It can be fetched again after 10 ms. The
 	// delay doubles with each such release in a row, up to a second, or up to Outcome.Delay.
 	ClassNoHandler Class = "no_handler"
-	// ClassNotRun is of [Release]: the worker gives the task back without running it.
-	ClassNotRun Class = "not_run"
 )
 
 // Reason is the cause of a task's end without a result.

@@ -71,7 +71,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 		c := &claims[i]
 		var a *attempt
 		switch handle := w.handlers.find(c.Kind); {
-		case w.stopping.Load(), len(started) == r.slots, c.Alone && !p.startAlone():
+		case w.stopping.Load(), len(started) == r.slots:
 			a = giveBack(p, c, 0, "")
 		case handle == nil:
 			w.logUnknownKind(w.id, c)
@@ -101,7 +101,7 @@ func newAttempt(root context.Context, p *partition, worker string, handle Handle
 // giveBack returns a finished attempt, which never runs: its outcome gives the task back for this
 // reason.
 func giveBack(p *partition, c *queue.Claim, delay time.Duration, reason string) *attempt {
-	class := queue.ClassNotRun
+	class := queue.Class("")
 	if reason == noHandler {
 		class = queue.ClassNoHandler
 	}

@@ -52,7 +52,7 @@ func (p *partition) addFetch(r *request) {
 	p.token = false
 	p.seq++
 	p.openFetches = append(p.openFetches, p.seq)
-	r.fetch = queue.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, State: p.askState(r.slots), Quotas: p.w.queues.randomQuotas(r.slots)}
+	r.fetch = queue.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Quotas: p.w.queues.randomQuotas(r.slots)}
 }
 
 // fetchOver records that a fetch was answered or has failed. Caller holds mu.
@@ -76,7 +76,7 @@ func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (w
 // doneFetching decides from the reply to a fetch whether the partition stops fetching. If the
 // partition has no more tasks, it wakes await. Caller holds mu.
 func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
-	n, hasMore := len(reply.Claims), reply.More() || p.w.slots.isolated(&p.account)
+	n, hasMore := len(reply.Claims), reply.More()
 	if n == 0 && hasMore && reply.Ended == 0 {
 		p.emptyReplies++
 	} else {

@@ -24,7 +24,7 @@ func TestDoneFetching(t *testing.T) {
 		{"this fetch was sent after the token came", 6, 5, 6, 3, 2, false, true},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			p := &partition{w: &Worker{slots: &slots{}}, seq: c.newest, startSeq: c.start, fetching: true, idle: make(chan struct{}, 1)}
+			p := &partition{seq: c.newest, startSeq: c.start, fetching: true, idle: make(chan struct{}, 1)}
 			got := p.doneFetching(queue.Ask{Seq: c.seq, N: c.asked}, replyOf(c.got, c.more))
 			if got != c.want || p.fetching == c.want || len(p.idle) == 1 != c.want {
 				t.Errorf("doneFetching = %v, want %v; fetching is %v, %d idle signals", got, c.want, p.fetching, len(p.idle))
@@ -33,7 +33,7 @@ func TestDoneFetching(t *testing.T) {
 	}
 
 	t.Run("fetching stops after ten empty replies that promise more tasks", func(t *testing.T) {
-		p := &partition{w: &Worker{slots: &slots{}}, seq: 1, fetching: true, idle: make(chan struct{}, 1)}
+		p := &partition{seq: 1, fetching: true, idle: make(chan struct{}, 1)}
 		n := 1
 		for ; !p.doneFetching(queue.Ask{Seq: 1, N: 3}, replyOf(0, true)); n++ {
 		}
@@ -43,7 +43,7 @@ func TestDoneFetching(t *testing.T) {
 	})
 
 	t.Run("an empty reply that ended late tasks does not count as empty", func(t *testing.T) {
-		p := &partition{w: &Worker{slots: &slots{}}, seq: 1, fetching: true, idle: make(chan struct{}, 1)}
+		p := &partition{seq: 1, fetching: true, idle: make(chan struct{}, 1)}
 		reply := replyOf(0, true)
 		reply.Ended = 1
 		for range 100 {

@@ -35,8 +35,6 @@ type partition struct {
 	openFetches  []int64 // seqs of the fetches under way
 	emptyReplies int     // replies in a row that promised more tasks and gave none
 
-	rejoinAfter *time.Timer // ends the isolation of this partition, see isolation.go
-
 	idle     chan struct{} // signalled when there are no more tasks: await waits for some
 	look     time.Duration // the longest time that await waits
 	awaiting bool          // await waits, and can get a wake token

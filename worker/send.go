@@ -74,8 +74,7 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 		p.clean = p.clean && len(reply.Claims) == 0
 	}
 	started := p.start(r, reply.Claims, received)
-	woken := p.isolation(r, reply, started)
-	woken = append(woken, p.returnUnused(r, reply, len(started))...)
+	woken := p.returnUnused(r, reply, len(started))
 	p.mu.Unlock()
 	wakeAll(woken)
 	for i, a := range r.attempts {
@@ -103,8 +102,7 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 		delete(p.held, a.key())
 	}
 	delay := p.growDelay()
-	woken := p.endIsolation(r)
-	woken = append(woken, p.withdrawFromSlots(r.slots)...) // until this partition fetches again, others can use its slots
+	woken := p.withdrawFromSlots(r.slots) // until this partition fetches again, others can use its slots
 	r.slots = 0
 	p.mu.Unlock()
 	wakeAll(woken)

@@ -18,7 +18,6 @@ type slots struct {
 	accounts int        // number of accounts that share the slots
 	wanting  int        // number of accounts that want more slots than they hold
 	waiting  []*account // accounts that want slots and got none, in the order of their turns
-	alone    *account   // if not nil, only this account gets slots: one, and only while all are free
 }
 
 // account is one partition's part of the slots.
@@ -55,51 +54,10 @@ func (s *slots) acquire(a *account, limit int) int {
 func (s *slots) acquireFree(a *account, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.alone != nil {
-		return 0
-	}
 	n = min(n, s.free)
 	s.free -= n
 	a.held += n
 	return n
-}
-
-// isolate makes an account the only one that gets slots, unless another one is.
-func (s *slots) isolate(a *account) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.alone != nil {
-		return false
-	}
-	s.alone = a
-	s.takeGranted(a)
-	return true
-}
-
-// rejoin ends the isolation of an account.
-func (s *slots) rejoin(a *account) (woken []*account) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.alone != a {
-		return nil
-	}
-	s.alone = nil
-	return s.grantWaiting()
-}
-
-// isolated reports whether an account is the only one that gets slots.
-func (s *slots) isolated(a *account) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alone == a
-}
-
-// onlyHeld reports whether the n slots that an account has reserved are the only ones in use, and whether the account is isolated.
-func (s *slots) onlyHeld(a *account, n int) (only, isolated bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	only = s.free+n == s.total
-	return only, only && s.alone == a
 }
 
 // release returns n slots.
@@ -148,12 +106,6 @@ func (s *slots) grant(a *account) bool {
 		// It is unknown whether the partition has tasks, and whether it answers. If it hangs, the
 		// slots must not all hang with it, so it gets no more than an equal share.
 		n = min(n, share(s.total, s.accounts))
-	}
-	if s.alone != nil {
-		n = 0
-		if a == s.alone && s.free == s.total {
-			n = 1
-		}
 	}
 	if n <= 0 {
 		return false

@@ -41,7 +41,7 @@ func (p *partition) takeBackSlots(r *request) {
 	var woken []*account
 	p.mu.Lock()
 	if r.slots > 0 { // otherwise the reply has just arrived
-		woken = append(p.endIsolation(r), p.withdrawFromSlots(r.slots)...)
+		woken = p.withdrawFromSlots(r.slots)
 		r.slots = 0
 	}
 	p.mu.Unlock()

@@ -234,39 +234,6 @@ func TestAKilledWorkerLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// A command that kills its worker ends, and no task that was beside it fails. The last worker runs what is left.
-func TestACommandThatKillsItsWorkersFailsNoOtherTask(t *testing.T) {
-	t.Parallel()
-	s := newWorkStage(t)
-	var good []string
-	for range 10 {
-		good = append(good, s.enqueue(queue.Task{}))
-	}
-	poison := s.enqueue(queue.Task{Kind: "poison"})
-	for range 10 {
-		good = append(good, s.enqueue(queue.Task{}))
-	}
-	workers := 0
-	for ; !s.record(poison).Status.Ended(); workers++ {
-		p := s.start("--kind", "k", "--kind", "poison", "--lease", "1s", "--concurrency", "6", "--",
-			"/bin/sh", "-c", `if [ $CURFEW_KIND = poison ]; then kill -9 $PPID; else sleep 0.2; fi`) // sleeps: the good ones still run then
-		await.Until(t, "the worker dies, or the task that kills it has ended", func() bool {
-			select {
-			case <-p.ended:
-				return true
-			default:
-				return s.record(poison).Status.Ended()
-			}
-		})
-	}
-	for _, id := range good {
-		s.result(id)
-	}
-	if r := s.record(poison); r.Reason != queue.ReasonLeaseLost || r.LeaseLosses != workers-1 {
-		t.Errorf("the task is %s, %s, after %d lost leases of %d workers, want one worker left", r.Status, r.Reason, r.LeaseLosses, workers)
-	}
-}
-
 // A worker that is stopped loses its lease, and another worker gets the task. When the first one continues, its
 // command is ended, and its result does not count.
 func TestACommandEndsWhenItsLeaseIsLost(t *testing.T) {

@@ -40,7 +40,7 @@ var names = map[Type]string{
 		host name node definition did library value level subject cure rule repair commit go program url
 		calls fan_in path phase template token graph`,
 	Number: `
-		version epoch attempt retries lease_losses lost_beside lost_alone children children_seen code timed_out watched journal collects
+		version epoch attempt retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes factor_percent task_epoch entry members settled
 		partition partitions seq known front running enqueued completed failed cancelled paused
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again

@@ -83,7 +83,7 @@ local function fetch_named(roots, argv)
   local lease = span_of(args, "lease", "30000", 1, 86400000)
   local key = keys.of(root)
   local seq = count_of(args, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
-  local instant, fetched = unpack(plain(fetch(roots, {worker, seq, slots, lease, "", unpack(queues)})))
+  local instant, fetched = unpack(plain(fetch(roots, {worker, seq, slots, lease, unpack(queues)})))
   local claims, wake, wait_ms = {}, {}, fetched[1] -- -1: the worker must stop; -2: a repeat (queue/queue.lua)
   for i = 2, #fetched, 5 do
     claims[#claims + 1] = claim_of(unpack(fetched, i, i + 4))

@@ -117,23 +117,18 @@ end
 --
 --   queues              those that were asked for
 --   empty               those of them whose line is empty
---   passed              how many tasks of each were passed over, since they are for a worker that holds nothing
---   more                they hold more tasks
---   stopping, repeated, isolate  look_again
---   alone               the worker runs a task alone, and gets nothing else
-local function begin_ask(tx, empty, passed)
-  local ask = {queues = {}, empty = empty, passed = passed, more = false, stopping = false, repeated = false, isolate = false,
-    alone = false}
+--   stopping, repeated  look_again                    more  they hold more tasks
+local function begin_ask(tx, empty)
+  local ask = {queues = {}, empty = empty, more = false, stopping = false, repeated = false}
   own(tx).ask = ask
   return ask
 end
 
 -- look_again returns after how many ms a worker must fetch again if no wake token comes. A token is lost if the
--- worker that took it dies before it fetches. 0: the requested queues hold more for this worker. The more workers live, the longer
+-- worker that took it dies before it fetches. 0: the requested queues hold more. The more workers live, the longer
 -- each waits, so many idle workers cost little more than a few. -1: the worker must stop (call/stop_worker.lua), and
 -- gets no more tasks. -2: the seq of the request, or a later one, was used in this partition before, so the claims are
--- those of a repeat; fetch again after 1000 ms. -3: a task waits that is handed out alone; fetch again in the state alone
--- (task/suspicion.lua).
+-- those of a repeat; fetch again after 1000 ms.
 --
 --   claims  what the worker got
 local function look_again(tx, claims)
@@ -142,9 +137,7 @@ local function look_again(tx, claims)
     return -1
   elseif ask.repeated then
     return -2
-  elseif ask.isolate then
-    return -3
-  elseif ask.more and not ask.alone then
+  elseif ask.more then
     return 0
   elseif claims[1] then
     return 1000
@@ -188,11 +181,9 @@ local function pass_on(tx, ask, wakes)
     local empty = ask.empty[queue] and not wakes[queue]
     local ready = empty and 0 or try(tx, "ZCARD", tx.key.ready .. queue)
     if ready then
-      local passed = ask.passed[queue] or 0 -- those are for a worker that holds nothing
-      ready = ready - passed
       if ready > 0 and free_slots(tx, queue).n > 0 then
         ask.more = true
-      elseif passed == 0 then
+      else
         try(tx, "DEL", tx.key.wake .. queue)
       end
       wakes[queue] = ready > 0 or nil

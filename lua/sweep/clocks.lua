@@ -254,19 +254,6 @@ local function sweep_waits(tx, r, id, clock)
   end
 end
 
--- was_alone reports whether the claims that a sweep reads of a dead worker are one that was all that it held. A worker of
--- several partitions can have held more in another one, unless it was handed this task alone.
-local function was_alone(tx, r, worker, ids)
-  if #ids == r.batch then
-    later.before(tx, "HSET", tx.key.worker .. worker, "alone", "none") -- for the sweep that reads the last one
-    return false
-  elseif ids[2] or not ids[1] then
-    return false
-  end
-  local alone = redis.call("HGET", tx.key.worker .. worker, "alone")
-  return alone == ids[1] or alone ~= "none" and redis.call("HGET", tx.key.root, "partitions") == "1"
-end
-
 -- sweep_workers gives back the claims of a worker whose lease has expired, one batch per sweep.
 local function sweep_workers(tx, r, worker, clock)
   local claims = tx.key.claims .. worker
@@ -278,9 +265,8 @@ local function sweep_workers(tx, r, worker, clock)
     return
   end
   record.load(tx, ids)
-  local blame = was_alone(tx, r, worker, ids) and "alone" or "beside"
   for _, id in ipairs(ids) do
-    local held, fault = give_back(tx, id, worker, blame)
+    local held, fault = give_back(tx, id, worker, true)
     if held then
       tally_action(r, "given_back")
     elseif fault then

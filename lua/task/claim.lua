@@ -14,7 +14,6 @@
 -- @use task/finish: finish, load_task
 -- @use task/identity: idempotency, incarnation
 -- @use task/place: mend_place, put_aside, put_back, set_limit
--- @use task/suspicion
 
 -- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
 -- with the request. The first task always fits.
@@ -69,8 +68,7 @@ local function take(tx, id, line, ask, got)
       mend_place(tx, task)
     end
     return nil
-  elseif task.put_back_now -- load_task may have ended the attempt of a woken agent
-    or suspicion.alone(tx, task) and not suspicion.fits(tx, task, ask, got) or not fits(task, got) then
+  elseif task.put_back_now or not fits(task, got) then -- load_task may have ended the attempt of a woken agent
     return nil
   end
   local handed = task.payload_bytes and payload(tx, task)
@@ -88,15 +86,15 @@ local function take(tx, id, line, ask, got)
   return task
 end
 
--- parcels formats the tasks that a worker claims. Each has five words: its id, its epoch, a text of five words
--- (limit_at, retries, lease_losses, journal, alone if it must run alone; "-" for none), its spec (store/record.lua), and its payload if
--- the spec does not include it.
+-- parcels formats the tasks that a worker claims. Each has five words: its id, its epoch, a text of four words
+-- (limit_at, retries, lease_losses, journal; "-" for none), its spec (store/record.lua), and its payload if the spec
+-- does not include it.
 local function parcels(got)
   local words, n = {}, 0
   for _, task in ipairs(got.tasks) do
     words[n + 1], words[n + 2] = task.id, task.epoch
     words[n + 3] = task.rich and (task.limit_at or "-") .. " " .. (task.retries or "-") .. " " .. (task.lease_losses or "-") ..
-      " " .. (task.journal or "-") .. " " .. (got.alone and "alone" or "-") or "- " .. (task.retries or "-") .. " - - -"
+      " " .. (task.journal or "-") or "- " .. (task.retries or "-") .. " - -"
     words[n + 4] = task.spec
     words[n + 5] = got.payloads[task.id] or ""
     n = n + 5
@@ -185,23 +183,19 @@ end
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
-  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {},
-    passed = {}, alone = false}
-  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at", "alone")
+  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
+  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
   local newest = tonumber(about[1] or 0)
-  local result = begin_ask(tx, got.empty, got.passed)
+  local result = begin_ask(tx, got.empty)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
     result.repeated = true
     repeated(tx, ask, got)
-    got.alone = got.tasks[1] and got.tasks[1].id == about[3]
     return parcels(got)
   end
   if about[2] then
     most, got.left, result.stopping = 0, 0, true
-  elseif about[3] and ask.n > 0 and suspicion.holds(tx, ask, about[3]) then
-    most, got.left, got.alone = 0, 0, about[3]
   end
   if #ask.queues > most_queues then
     narrow(ask)
@@ -215,39 +209,28 @@ local function claim(tx, ask)
       end
     end
   end
-  tx.on, result.queues, result.isolate, result.alone = false, ask.queues, ask.isolate, got.alone
-  if got.tasks[1] and got.alone then
-    later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq), "alone", got.alone)
-  elseif got.tasks[1] then -- a request that got no task can be repeated
+  tx.on, result.queues = false, ask.queues
+  if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
-  end
-  if ask.state == "alone" and not got.alone then
-    suspicion.release(tx, ask.worker)
   end
   return parcels(got)
 end
 
-local ask_states = {[""] = true, busy = true, idle = true, alone = true}
-
--- read_ask reads a worker's request for tasks from argument i on: seq, n, lease in ms, state, then queue and quota of
--- each queue. It raises if an argument is invalid.
+-- read_ask reads a worker's request for tasks from argument i on: seq, n, lease in ms, then queue and quota of each
+-- queue. It raises if an argument is invalid.
 --
---   seq    grows with each request of the worker; an equal seq repeats a request whose reply was lost
---   state  of the worker, over all partitions: busy; idle: it holds nothing; alone: and it asks for nothing else until it has
---          settled what it gets (task/suspicion.lua). "": unknown
+--   seq  grows with each request of the worker; an equal seq repeats a request whose reply was lost
 --
--- Returns {worker, seq, n, lease, state, queues, quotas}
+-- Returns {worker, seq, n, lease, queues, quotas}
 local function read_ask(argv, i, worker)
   local ask = {worker = worker, seq = whole(argv[i]), n = whole(argv[i + 1]), lease = whole(argv[i + 2], 1, 4503599627370496),
-    state = argv[i + 3], isolate = false, queues = {}, quotas = {}}
+    queues = {}, quotas = {}}
   if not ask.seq or not ask.n or not ask.lease then
     error("argument " .. i .. " and the next two must be whole numbers: seq, how many tasks, and ms of lease from 1 on", 0)
-  elseif not ask_states[ask.state] then
-    error("argument " .. (i + 3) .. " must be the state of the worker: busy, idle, alone, or empty", 0)
-  elseif (#argv - i - 3) % 2 ~= 0 then
+  elseif (#argv - i - 2) % 2 ~= 0 then
     error("argument " .. #argv .. " must be followed by a quota: give queue and quota of each queue", 0)
   end
-  for j = i + 4, #argv, 2 do
+  for j = i + 3, #argv, 2 do
     local _, why = names.queue(argv[j])
     if why then
       error("argument " .. j .. ": a queue " .. why, 0)
@@ -263,11 +246,10 @@ end
 
 -- return_claim takes a claim from a worker that is gone. The task is in line again, at the front. The old claim can
 -- still settle it until another worker claims it (lost_by names the worker). A lost lease is not a failed
--- attempt, so it has a budget of its own (task/suspicion.lua): a task that kills its workers is FAILED. A task that was
--- being cancelled is CANCELLED, since no handler is left to wait for.
+-- attempt, so it has a budget of its own: at the fourth lost lease the task is FAILED, since it probably kills its
+-- workers. A task that was being cancelled is CANCELLED, since no handler is left to wait for.
 --
---   blame  "alone": a lost lease of a worker that held nothing else; "beside": one of several; false: the worker said
---          goodbye, or does not know of the claim
+--   blame  whether this counts as a lost lease; false: the worker said goodbye, or does not know of the claim
 local function return_claim(tx, task, blame)
   if task.cancel_at then
     finish(tx, task, cancelled(task.cancel_reason))
@@ -278,7 +260,7 @@ local function return_claim(tx, task, blame)
     return
   end
   local losses = string.format("%d", (task.lease_losses or 0) + 1)
-  if not suspicion.raise(tx, task, blame == "alone") then
+  if tonumber(losses) > 3 then
     finish(tx, task, {status = "FAILED", reason = "lease_lost", error = "worker lost", lease_losses = losses})
     return
   end

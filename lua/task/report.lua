@@ -10,7 +10,6 @@
 -- @use task/finish: fail_attempt, finish, load_task
 -- @use task/place: put_back
 -- @use task/plan: refuse
--- @use task/suspicion
 
 local classes = {error = true, failed = true, timeout = true, deadline = true}
 local verdicts = {[""] = true, retry = true, fail = true}
@@ -41,8 +40,7 @@ local verbs = {complete = 4, fail = 8, release = 8}
 --   class      of fail: error, failed (do not retry), timeout (the attempt's limit) or deadline (its worker
 --              stopped it in the grace before the task's own deadline)
 --              of release: no_handler if the worker cannot run its kind: its time in line continues, and the delay is
---              10 ms, twice as long each further time in a row, and at most what is given (1 s); not_run if the
---              worker gives it back without running it
+--              10 ms, twice as long each further time in a row, and at most what is given (1 s)
 --   code       of fail: exit code, or ""
 --   delay      ms before the task can be fetched again; "": the task's back-off
 --   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be
@@ -175,9 +173,6 @@ local function report(tx, o, worker, call)
   end
   if task.status == "PENDING" then
     record.set(tx, task, "requeued_by", mark)
-    if (task.lost_beside or task.lost_alone) and o.class ~= "no_handler" and o.class ~= "not_run" then
-      suspicion.clear(tx, task)
-    end
   end
   return task.status
 end

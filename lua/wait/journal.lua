@@ -57,14 +57,6 @@ function journal.keep_limit(tx, task)
   end
 end
 
--- proven ends the suspicion that an agent kills its workers, since it has achieved something that lasts (task/suspicion.lua).
-local function proven(tx, task)
-  if task.lost_beside or task.lost_alone then
-    record.set(tx, task, "lost_beside", nil)
-    record.set(tx, task, "lost_alone", nil)
-  end
-end
-
 -- checkpoint replaces the content of a journal.
 --
 --   words  name, value, …
@@ -80,7 +72,6 @@ function journal.checkpoint(tx, task, words, keep)
     put(j, "until", keep)
   end
   record.set(tx, task, "journal", "1")
-  proven(tx, task)
 end
 
 -- add writes entries, each {number, text}. Numbers grow over the agent's whole life. An existing entry stays, because a
@@ -92,7 +83,6 @@ function journal.add(tx, task, entries)
     if not journal.read(tx, task.id, name)[1] then
       put(j, name, entry[2])
       j.bytes = j.bytes + #entry[2]
-      proven(tx, task)
     end
   end
   if entries[1] then

@@ -147,9 +147,6 @@ func (p *player) everyReadyQueueIsWoken(t *rapid.T, s *audit.Snapshot) {
 		if !ok || len(ready) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(p.m.line(line), func(t *modelTask) bool { return !t.suspect(p.m.now) }) {
-			continue // these wait for a worker that holds nothing
-		}
 		f := s.Hashes["queue:"+line]
 		if f["paused"] != "" || f["max_running"] != "" && engine.Number(f["running"]) >= engine.Number(f["max_running"]) {
 			continue

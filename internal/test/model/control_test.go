@@ -108,11 +108,11 @@ func (m *model) wakeFor(line string) {
 }
 
 // passOn leaves a token for the tasks that a fetch left in line. It reports whether one of them can be
-// fetched now. A line that gives nothing needs no token, and the tasks that the worker has passed over need another worker.
-func (m *model) passOn(line string, passed int) (more bool) {
+// fetched now. A line that gives nothing needs no token.
+func (m *model) passOn(line string) (more bool) {
 	delete(m.taken, line)
-	stands := len(m.line(line)) > passed
-	if more = stands && m.room(line) > 0; !more && passed == 0 {
+	stands := len(m.line(line)) > 0
+	if more = stands && m.room(line) > 0; !more {
 		delete(m.wake, line)
 	}
 	if stands {

@@ -24,8 +24,6 @@ type model struct {
 	kinds     map[string]map[string]string // defaults, by kind
 	workers   map[string]int64             // end of lease
 	fetched   map[string]int64             // the newest seq of each worker
-	alone     map[string]string            // the task that each worker runs alone
-	isolator  string                       // the worker that gets rid of its tasks for one that is handed out alone
 	drain     map[string]int64
 	goes      map[string]int64
 	keys      map[string]modelKey
@@ -59,7 +57,7 @@ type modelTask struct {
 	readyAt                                           int64
 	started, completed, detected, cancelled, grace    int64
 	place, claim                                      int64 // in its line; the seq of the fetch that claimed it
-	epoch, retries, losses, lostBeside, lostAlone     int64
+	epoch, retries, losses                            int64
 	worker, lostBy, lateBy, call, requeuedBy, untilOf string
 	releaseReason                                     string
 	result, failure, lastError, reason, timeoutType   string
@@ -75,7 +73,7 @@ type modelTask struct {
 
 func newModel(now int64) *model {
 	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
-		workers: map[string]int64{}, fetched: map[string]int64{}, alone: map[string]string{}, drain: map[string]int64{}, goes: map[string]int64{},
+		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
 		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, wake: map[string]bool{},
 		taken: map[string]bool{}, removed: map[string]bool{}, figures: map[string]map[string]int64{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
 }

@@ -157,16 +157,11 @@ func (m *model) drainChildren(owner string, most int) int {
 
 // abandon gives back the claims of a worker whose lease is over, the oldest in front.
 func (m *model) abandon(worker string, claims []*modelTask) {
-	blame := "beside"
-	if len(claims) == 1 { // the namespace has one partition
-		blame = "alone"
-	}
 	for _, t := range slices.Backward(claims) {
 		if m.touch(t.id); t.status == queue.Running {
-			m.giveBack(t, blame)
+			m.giveBack(t, true)
 		}
 	}
-	delete(m.alone, worker)
 	delete(m.workers, worker)
 	delete(m.fetched, worker)
 }

@@ -68,7 +68,6 @@ func join(words []any) string {
 
 func drawAsk(t *rapid.T, seq int64) queue.Ask {
 	ask := queue.Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond}
-	ask.State = rapid.SampledFrom([]queue.AskState{"", "", queue.AskBusy, queue.AskIdle, queue.AskAlone}).Draw(t, "state")
 	for _, line := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
 		ask.Quotas = append(ask.Quotas, queue.Quota{Queue: line, N: rapid.IntRange(0, 2).Draw(t, "quota")})
 	}

@@ -156,25 +156,18 @@ func (m *model) setLimit(t *modelTask, instant int64) {
 	}
 }
 
-// giveBack takes a claim from a worker. blame is "" if the worker is not dead, alone if it held nothing else, or beside.
-func (m *model) giveBack(t *modelTask, blame string) {
+func (m *model) giveBack(t *modelTask, blame bool) {
 	switch {
 	case t.cancelled != 0:
 		m.endCancelled(t, m.now, t.cancelReason)
-	case blame == "":
+	case !blame:
 		m.emit("task_released", t.id)
 		m.requeue(t, m.now, true, 0)
-	case blame == "alone" && t.lostAlone == 3:
+	case t.losses == 3:
 		t.losses++
-		t.lostAlone++
 		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "lease_lost", failure: "worker lost"})
 	default:
 		t.losses++
-		if blame == "alone" {
-			t.lostAlone++
-		} else {
-			t.lostBeside = min(t.lostBeside+1, 2)
-		}
 		m.emit("task_lease_lost", t.id)
 		worker := t.worker
 		m.requeue(t, m.now, true, 0)

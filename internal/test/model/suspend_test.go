@@ -66,7 +66,6 @@ func (m *model) write(t *modelTask, n modelNote) {
 	if c := n.checkpoint; c != nil && (engine.Number(c["entries"]) > past || engine.Number(c["entries"]) == past && c["state"] != t.notes["state"]) {
 		until := t.notes["until"]
 		t.notes, t.journal, past = maps.Clone(c), true, engine.Number(c["entries"])
-		t.lostBeside, t.lostAlone = 0, 0
 		if entry, _, _ := strings.Cut(until, " "); engine.Number(entry) > past {
 			t.notes["until"] = until
 		}

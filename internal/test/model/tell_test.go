@@ -45,7 +45,7 @@ func formatSnapshot(s *audit.Snapshot) []string {
 			}
 		case "":
 			maps.DeleteFunc(f, func(name, _ string) bool {
-				return name != "controlled" && name != "number" && name != "isolator" && !strings.HasPrefix(name, "kind:")
+				return name != "controlled" && name != "number" && !strings.HasPrefix(name, "kind:")
 			})
 			for name, value := range f {
 				if strings.HasPrefix(name, "kind:") {
@@ -91,7 +91,7 @@ func (t *modelTask) record() map[string]string {
 	}{{"created_at", t.created}, {"number", t.number}, {"of_number", t.ofNumber}, {"deadline_at", t.deadline}, {"until", t.until}, {"warn_at", t.warn},
 		{"limit_at", t.limit}, {"available_at", t.available}, {"started_at", t.started}, {"completed_at", t.completed},
 		{"detected_at", t.detected}, {"cancel_at", t.cancelled}, {"grace_at", t.grace}, {"progress_at", t.progressAt}, {"epoch", t.epoch}, {"retries", t.retries},
-		{"lease_losses", t.losses}, {"lost_beside", t.lostBeside}, {"lost_alone", t.lostAlone}, {"children", t.born}, {"attempt_at", t.attemptAt}, {"line_at", t.lineAt}, {"passed_on", t.passedOn}, {"ready_at", t.readyAt}} {
+		{"lease_losses", t.losses}, {"children", t.born}, {"attempt_at", t.attemptAt}, {"line_at", t.lineAt}, {"passed_on", t.passedOn}, {"ready_at", t.readyAt}} {
 		if field.n != 0 {
 			f[field.name] = strconv.FormatInt(field.n, 10)
 		}
@@ -199,11 +199,7 @@ func formatModel(m *model) []string {
 		clocks["dead:"+line] = dead
 	}
 	for worker, seq := range m.fetched {
-		alone := ""
-		if id := m.alone[worker]; id != "" {
-			alone = "alone=" + id + "|"
-		}
-		lines = append(lines, fmt.Sprint("worker:", worker, " ", alone, "seq=", seq))
+		lines = append(lines, fmt.Sprint("worker:", worker, " seq=", seq))
 		if held := m.held(worker); len(held) > 0 {
 			lines = append(lines, fmt.Sprint("claims:", worker, " ", idsOf(held)))
 		}
@@ -232,9 +228,6 @@ func (m *model) formatRoot() []string {
 		root["controlled"] = "1"
 	}
 	root["number"] = zeroless(m.least)
-	if m.isolator != "" {
-		root["isolator"] = m.isolator
-	}
 	var lines []string
 	if len(keys) > 0 {
 		lines = append(lines, "idem "+formatFields(keys))

@@ -400,7 +400,6 @@ func (t *modelTask) note(name, text string) {
 
 func (t *modelTask) remember(entry, text string) {
 	if _, known := t.notes[entry]; !known {
-		t.lostBeside, t.lostAlone = 0, 0
 		t.note(entry, text)
 		if text != "" {
 			t.note("bytes", fmt.Sprint(engine.Number(t.notes["bytes"])+int64(len(text))))

@@ -38,7 +38,6 @@ func (m *model) held(worker string) []*modelTask {
 }
 
 func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
-	isolate := false
 	defer m.done()
 	m.workers[worker] = m.now + ask.Lease.Milliseconds()
 	tell := func(t *modelTask) { got = append(got, formatClaim(t.id, t.epoch, t.payload)) }
@@ -50,18 +49,7 @@ func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 		}
 		return got, false
 	}
-	left, took := ask.N, false
-	if id := m.alone[worker]; id != "" && ask.N > 0 {
-		if t := m.tasks[id]; t != nil && t.status == queue.Running && t.worker == worker {
-			if ask.State == "" && m.now-t.started < suspectPatience {
-				left, took = 0, true
-			} else {
-				delete(m.alone, worker)
-			}
-		}
-	}
-	free := len(m.held(worker)) == 0
-	passed, full := map[string]int{}, false
+	left := ask.N
 	for round := range 2 {
 		for _, quota := range ask.Quotas {
 			want := left
@@ -72,56 +60,25 @@ func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 				m.room(quota.Queue) // also of an empty line: its bucket may be too late
 			}
 			for _, t := range m.line(quota.Queue) {
-				if full || want == 0 || m.room(quota.Queue) < 1 {
+				if want == 0 || m.room(quota.Queue) < 1 {
 					break
 				}
-				if m.touch(t.id); t.status != queue.Pending || t.available != 0 || m.fresh[t.id] {
-					continue
+				if m.touch(t.id); t.status == queue.Pending && t.available == 0 && !m.fresh[t.id] {
+					m.claim(t, worker, ask.Seq)
+					tell(t)
+					want, left = want-1, left-1
 				}
-				if t.suspect(m.now) {
-					if len(got) > 0 || ask.State != queue.AskAlone && !(ask.State == "" && free) {
-						passed[quota.Queue]++
-						if isolates := ask.State != queue.AskIdle && ask.State != queue.AskAlone && m.isolates(worker); isolates || ask.State == queue.AskIdle {
-							isolate, full = ask.State != "", ask.State == ""
-						}
-						continue
-					}
-					m.alone[worker], full, took = t.id, true, true
-				}
-				m.claim(t, worker, ask.Seq)
-				tell(t)
-				want, left = want-1, left-1
 			}
 		}
 	}
 	if len(got) > 0 {
 		m.fetched[worker] = ask.Seq // a fetch that gave nothing can be repeated
 	}
-	if ask.State == queue.AskAlone && !took && m.isolator == worker {
-		m.isolator = ""
-	}
 	m.done()
 	for _, quota := range ask.Quotas {
-		more = m.passOn(quota.Queue, passed[quota.Queue]) || more
+		more = m.passOn(quota.Queue) || more
 	}
-	return got, more && !isolate && !took
-}
-
-// suspectPatience is how long a task that is handed out alone waits for a worker that holds nothing.
-const suspectPatience = 600_000
-
-// suspect reports whether a task in line is handed out alone.
-func (t *modelTask) suspect(now int64) bool {
-	return t.lostBeside+t.lostAlone > 1 && now-cmp.Or(t.readyAt, t.created) < suspectPatience
-}
-
-// isolates reports whether a worker is the one that gets rid of its tasks.
-func (m *model) isolates(worker string) bool {
-	if end, lives := m.workers[m.isolator]; m.isolator != "" && m.isolator != worker && lives && end >= m.now {
-		return false
-	}
-	m.isolator = worker
-	return true
+	return got, more
 }
 
 func (m *model) claim(t *modelTask, worker string, seq int64) {
@@ -215,9 +172,6 @@ func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) s
 		m.attemptFailed(t, modelFailure{class: o.Class, verdict: o.Retry, text: o.Error, code: zeroless(int64(o.Code)),
 			call: call, mark: mark, since: m.now, delay: delay})
 	}
-	if t.status == queue.Pending && o.Class != queue.ClassNoHandler && o.Class != queue.ClassNotRun {
-		t.lostBeside, t.lostAlone = 0, 0
-	}
 	return "OK " + string(t.status)
 }
 
@@ -248,7 +202,7 @@ func (m *model) heartbeat(worker string, lease, known int64, held []queue.Held) 
 	for _, t := range slices.Backward(claims) {
 		if lease == 0 || t.claim <= known && !mine[t.id] {
 			if m.touch(t.id); t.status == queue.Running {
-				m.giveBack(t, "")
+				m.giveBack(t, false)
 			}
 		}
 	}
@@ -257,7 +211,6 @@ func (m *model) heartbeat(worker string, lease, known int64, held []queue.Held) 
 	} else {
 		delete(m.workers, worker)
 		delete(m.fetched, worker)
-		delete(m.alone, worker)
 	}
 	return stops
 }

@@ -26,9 +26,6 @@ var raisedAt = regexp.MustCompile(`lua/\S+\.lua:\d+: `)
 // claims formats the claims of a reply, a line each.
 func (s *stage) claims(trip queue.Reply) []string {
 	if len(trip.Claims) == 0 {
-		if trip.Isolate {
-			return []string{"nothing isolate"}
-		}
 		return []string{"nothing"}
 	}
 	var answers []string
@@ -46,13 +43,7 @@ func (s *stage) claims(trip queue.Reply) []string {
 		if len(c.Payload) > 0 {
 			line += " payload=" + string(c.Payload)
 		}
-		if c.Alone {
-			line += " alone"
-		}
 		answers = append(answers, line)
-	}
-	if trip.Isolate {
-		answers[len(answers)-1] += " isolate"
 	}
 	if trip.More() {
 		answers[len(answers)-1] += " more"

@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// fetch worker=w1 n=1 lease=10s queues=a:1,b:2 seq=N state=idle. Without seq it is the next one.
+// fetch worker=w1 n=1 lease=10s queues=a:1,b:2 seq=N. Without seq it is the next one.
 func (s *stage) fetch(w words) []string {
 	trip, err := s.q.Attempts().Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *stage) fetch(w words) []string {
 
 func (s *stage) ask(w words) queue.Ask {
 	s.seq++
-	ask := queue.Ask{N: 1, Seq: s.seq, Lease: w.duration("lease", 15*time.Second), State: queue.AskState(w.named["state"])}
+	ask := queue.Ask{N: 1, Seq: s.seq, Lease: w.duration("lease", 15*time.Second)}
 	if n, err := strconv.Atoi(w.named["n"]); err == nil {
 		ask.N = n
 	}

@@ -27,7 +27,6 @@ var parts = map[string]part{
 	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
 	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestEntriesOfOtherPrograms/^redis$|^TestAllEventsOfMany", nil},
 	"repair":      {"internal/audit", "^TestEachPlantedInconsistencyIsRepaired$/^redis$", nil},
-	"suspects":    {"queue", "^TestALostLease", nil},
 	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
 }
 
