@@ -19,6 +19,9 @@ type changedKey struct{}
 // not count as writes: they can be made again. While Redis is a replica, changes end: it may take long until there is another master.
 func (s *space) observe(q *queue.Queue) {
 	library := q.Engine().Library()
+	if len(s.shards) == 1 {
+		q.Client().AddHook(replyHook{s.shards[0]})
+	}
 	shard := func(partition int) *shard { return s.shards[min(partition, len(s.shards)-1)] }
 	q.Engine().Observe(engine.Observer{
 		Called: func(ctx context.Context, partition int, script string, _ time.Duration, err error) {

@@ -90,6 +90,37 @@ func shardsOf(s *Server, q *queue.Queue) []*shard {
 // replied notes that a call has succeeded.
 func (h *shard) replied() { h.lastReply.Store(int64(time.Since(h.created))) }
 
+// replyHook notes the replies to all commands of a server. Some requests read with pipelines, and wait for connections long before
+// their own turn. In a cluster only calls count (observe), because the command alone does not tell which server replied.
+type replyHook struct{ shard *shard }
+
+func (h replyHook) note(err error) {
+	if err == nil || errors.Is(err, redis.Nil) {
+		h.shard.replied()
+	}
+}
+
+// DialHook changes nothing.
+func (h replyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook notes the reply to a command.
+func (h replyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		h.note(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook notes the replies to the commands of a pipeline.
+func (h replyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		h.note(err)
+		return err
+	}
+}
+
 // quiet returns how long no call has succeeded.
 func (h *shard) quiet() time.Duration {
 	return time.Since(h.created) - time.Duration(h.lastReply.Load())
