@@ -98,14 +98,16 @@ func (s *stage) rights(t *testing.T) []right {
 	for _, m := range regexp.MustCompile(`p \.\. "([a-z_]+:?)"`).FindAllStringSubmatch(s.library.Text(), -1) {
 		keys = append(keys, root+":"+m[1])
 	}
+	pattern := func(key string) string { return key + strings.Repeat("*", strings.Count(key, ":")-strings.Count(root, ":")) }
 	for _, lacking := range keys[3:] {
 		rule := "&* +@all"
 		for _, key := range keys {
 			if key != lacking {
-				rule += " ~" + key + strings.Repeat("*", strings.Count(key, ":")-1-strings.Count(root, ":")+1)
+				rule += " ~" + pattern(key)
 			}
 		}
-		all = append(all, right{"key " + lacking, rule})
+		all = append(all, right{"key " + lacking, rule}, right{"key " + lacking + " to read", rule + " %W~" + pattern(lacking)},
+			right{"key " + lacking + " to write", rule + " %R~" + pattern(lacking)})
 	}
 	return append(all, right{"channels", "~* resetchannels +@all"})
 }
@@ -159,6 +161,7 @@ var mayNot = regexp.MustCompile(`may not run (\S+) on (\S+): nothing`)
 // is refused on all keys.
 func (r right) named(command, key string) bool {
 	if name, ok := strings.CutPrefix(r.name, "key "); ok {
+		name, _, _ = strings.Cut(name, " to ")
 		return key == name || strings.HasSuffix(name, ":") && strings.HasPrefix(key, name)
 	}
 	return r.name == strings.ToLower(command) && key == root
