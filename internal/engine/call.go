@@ -31,15 +31,17 @@ const (
 	askFor = 30 * time.Second
 	// waitFor is how long a call that had no effect for certain is repeated, because Redis cannot be reached.
 	waitFor = 5 * time.Second
-	// aMoment is how long a try whose context has ended may take to say whether it was sent.
+	// aMoment is the time that a try gets after its context ended, to report that it was still waiting for a
+	// connection. Then it has sent nothing, and the outcome of the call is certain.
 	aMoment = 20 * time.Millisecond
 )
 
 // tryFor is TryFor, unless SetTryFor has changed it.
 var tryFor = TryFor
 
-// SetTryFor sets how long the first try of a call of each new engine may take, in place of TryFor. It is for test binaries: the
-// repeat of a call does not report what its first try did, and a busy machine can stand still for longer than TryFor.
+// SetTryFor sets the limit for the first try of each new engine's calls, in place of TryFor. It is for test binaries:
+// the repeat of a call does not report the effects of its first try, and a busy machine can stand still for longer
+// than TryFor.
 func SetTryFor(d time.Duration) { tryFor = d }
 
 // Call runs a script on a partition, and repeats it until its outcome is known. This is safe, since every
@@ -56,7 +58,7 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 	return reply, err
 }
 
-// CallReported is Call, and also returns what the call has reported.
+// CallReported is Call, and also returns the report of the call.
 func (e *Engine) CallReported(ctx context.Context, partition int, script string, args ...any) (any, Report, error) {
 	start := time.Now()
 	reply, err := e.call(ctx, start, partition, script, args)
@@ -99,11 +101,11 @@ func (e *Engine) call(ctx context.Context, start time.Time, partition int, scrip
 		if timedOut(err) {
 			patience *= 2
 		}
-		if strings.HasPrefix(said(err), "READONLY") {
+		if strings.HasPrefix(innerText(err), "READONLY") {
 			e.readOnly(partition)
 		}
-		again, err := c.failed(ctx, partition, err)
-		if !again {
+		retry, err := c.failed(ctx, partition, err)
+		if !retry {
 			return nil, err
 		}
 		e.Remap()
@@ -115,7 +117,7 @@ func (e *Engine) call(ctx context.Context, start time.Time, partition int, scrip
 	}
 }
 
-// calling has the results of the tries of one call.
+// calling is one call with the results of its tries so far.
 type calling struct {
 	engine *Engine
 	start  time.Time
@@ -157,7 +159,7 @@ func (c *calling) unanswered(ctx context.Context, last error) error {
 	case errors.Is(last, ctx.Err()) || timedOut(last):
 		return context.Cause(ctx)
 	}
-	return &told{nil, fmt.Sprintf("%v, while %v", context.Cause(ctx), t.explain(last)), context.Cause(ctx)}
+	return &explained{nil, fmt.Sprintf("%v, while %v", context.Cause(ctx), t.explain(last)), context.Cause(ctx)}
 }
 
 // ended returns the error of a call whose context ended before the next try.
@@ -168,7 +170,7 @@ func (c *calling) ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// unknown returns an error which says that a call may have had its effect.
+// unknown returns an error for a call that may have had its effect, because the reply of a try was lost.
 func unknown(why error) error { return fmt.Errorf("%w (%w)", refusal.ErrUnknown, why) }
 
 // try runs a script once. patience becomes the deadline of its context. The connection uses that as the
@@ -196,15 +198,15 @@ func (e *Engine) try(ctx context.Context, partition int, patience time.Duration,
 		reply, err := e.run(ctx, patience, script, root, args)
 		answered <- answer{reply, err}
 	}()
-	var over <-chan time.Time
+	var timeout <-chan time.Time
 	if e.endless {
-		over = time.After(patience)
+		timeout = time.After(patience)
 	}
 	select {
 	case a := <-answered:
 		return a.reply, a.err
 	case <-ctx.Done():
-	case <-over:
+	case <-timeout:
 		return nil, context.DeadlineExceeded
 	}
 	// A try that waits for a connection returns now, and has sent nothing for certain.
@@ -218,8 +220,8 @@ func (e *Engine) try(ctx context.Context, partition int, patience time.Duration,
 	}
 }
 
-// copied returns arguments that share no memory with those of the caller, who reuses it when the call has
-// returned. The client may still be writing them then.
+// copied returns a copy of the arguments. The caller reuses its own memory when the call has returned, but the client
+// may still be writing a try that was given up.
 func copied(args []any) []any {
 	size := 0
 	for _, arg := range args {
@@ -292,7 +294,7 @@ func EndOf(ctx context.Context) error {
 }
 
 // refused reports whether Redis raised an error before the script ran: full memory, a missing right, a
-// failed save. Such an error does not tell whether an earlier try had an effect.
+// failed save. After such an error it is still unknown whether an earlier try had an effect.
 func refused(err error) bool {
 	var raised *lua.ScriptError
 	return lua.Raised(err) && !errors.As(err, &raised)
@@ -310,7 +312,7 @@ func (e *Engine) Located(script string, words []any) []string {
 // Scripts reply with arrays of strings and numbers. The functions below do not trust a reply: one of
 // another shape is an error and never a panic.
 
-// List returns a reply as an array of at least a number of elements. It returns err if that is not nil.
+// List returns a reply as an array of at least this many elements. If err is not nil, it returns err.
 func List(reply any, err error, least int) ([]any, error) {
 	if err != nil {
 		return nil, err
@@ -364,7 +366,7 @@ func Instant(v any) time.Time {
 // Elements returns a reply as an array of any length. It returns err if that is not nil.
 func Elements(reply any, err error) ([]any, error) { return List(reply, err, 0) }
 
-// Report is what a call has done beside its answer: tasks that it ended because their time was up, and agents
+// Report describes the changes that a call made beside its own: tasks that it ended because their time was up, and agents
 // that it woke. A change is in the report of one call alone. If the reply of that call is lost, it is in none.
 type Report struct {
 	TimedOut []TimedOut
@@ -392,10 +394,10 @@ type Woken struct {
 // Resumed reports whether a timeout of a task resumed the agent.
 func (w *Woken) Resumed() bool { return w.MemberTimeout != "" }
 
-// reportWords is how many words a report has (lua/store/tell.lua).
+// reportWords is the number of words in a report (lua/store/tell.lua).
 const reportWords = 7
 
-// ReadReport separates the reply of a call from what it reports.
+// ReadReport separates the result of a call from the report that its reply carries.
 func ReadReport(partition int, reply any) (any, Report, error) {
 	parts, ok := reply.([]any)
 	if !ok || len(parts) == 0 || parts[0] != "told" {
@@ -438,7 +440,8 @@ func ReadReport(partition int, reply any) (any, Report, error) {
 // loggerKey is the key of a context's logger.
 type loggerKey struct{}
 
-// LogTo returns a context whose calls log their reports to a logger, in place of that of the namespace.
+// LogTo returns a context whose calls log their reports to this logger. Otherwise they log to the logger of the
+// namespace.
 func LogTo(ctx context.Context, logger *slog.Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, logger)
 }
@@ -465,9 +468,9 @@ func (e *Engine) report(ctx context.Context, r Report) {
 	}
 	r.log(ctx, logger)
 	e.listeners.mu.RLock()
-	all := e.listeners.all
+	listeners := e.listeners.all
 	e.listeners.mu.RUnlock()
-	for _, f := range all {
+	for _, f := range listeners {
 		f(ctx, r)
 	}
 }

@@ -110,7 +110,7 @@ func TestASubscriptionTellsOfItselfAndOfMessagesUntilStop(t *testing.T) {
 		before := len(got) // an empty message may come more than once
 		rdb.Publish(t.Context(), channels[1], "late")
 		if after := len(got); after > before {
-			t.Errorf("told was called %d times after Stop", after-before)
+			t.Errorf("handle was called %d times after Stop", after-before)
 		}
 		ended, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("enough"))

@@ -67,7 +67,7 @@ func New(ctx context.Context, rdb redis.UniversalClient, c Config) (*Engine, err
 	return e, nil
 }
 
-// Partitions returns the number of partitions of the namespace.
+// Partitions returns the namespace's number of partitions.
 func (e *Engine) Partitions() int { return e.partitions }
 
 // SetPartitions sets the number of partitions. It must be called before other goroutines use the engine.
@@ -123,12 +123,12 @@ func (e *Engine) knowsFunctions(ctx context.Context) (bool, error) {
 // together is how many partitions have their commands in one round trip.
 const together = 100
 
-// Pipelined calls ask to add commands for each partition, and sends those of 100 partitions in a round trip. Each command has
-// its own error, so ask must keep it.
+// Pipelined calls ask to add commands for each partition, and sends the commands for 100 partitions in a round trip.
+// Each command has its own error, so ask must keep the commands.
 func (e *Engine) Pipelined(ctx context.Context, ask func(pipe redis.Pipeliner, partition int)) {
-	for from := 0; from < e.partitions; from += together {
+	for start := 0; start < e.partitions; start += together {
 		Pipelined(ctx, e.rdb, func(pipe redis.Pipeliner) {
-			for p := from; p < min(from+together, e.partitions); p++ {
+			for p := start; p < min(start+together, e.partitions); p++ {
 				ask(pipe, p)
 			}
 		})

@@ -68,7 +68,7 @@ func LoadFacadeText(ctx context.Context, rdb *redis.Client, text string) (loaded
 	return false, fmt.Errorf("%w: other programs keep replacing the library %s", refusal.ErrUnavailable, lua.FacadeName)
 }
 
-// FacadeBuild returns the build number of the façade of a server, or 0.
+// FacadeBuild returns the build number of the server's façade, or 0.
 func FacadeBuild(ctx context.Context, rdb redis.Cmdable) (int, error) {
 	reply, err := rdb.FCallRO(ctx, "curfew_about", nil).Slice()
 	if lua.UnknownFunction(err) {
@@ -82,7 +82,7 @@ func FacadeBuild(ctx context.Context, rdb redis.Cmdable) (int, error) {
 	return 0, err
 }
 
-// textOf returns the text of a library of a server, or "".
+// textOf returns the source of a library on the server, or "".
 func textOf(ctx context.Context, rdb redis.Cmdable, library string) (string, error) {
 	return codeOf(rdb.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: library, WithCode: true}))
 }
@@ -99,7 +99,7 @@ func codeOf(list *redis.FunctionListCmd) (string, error) {
 // was there, ReplaceFacade puts that back, and returns an error.
 func ReplaceFacade(ctx context.Context, rdb *redis.Client, text string) (replaced string, err error) {
 	calls := lua.CallsIn(text)
-	alone, err := rdb.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: calls}).Result()
+	old, err := rdb.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: calls}).Result()
 	if err != nil {
 		return "", err
 	}
@@ -107,14 +107,14 @@ func ReplaceFacade(ctx context.Context, rdb *redis.Client, text string) (replace
 	var load *redis.StringCmd
 	_, err = rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
 		list = tx.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: lua.FacadeName, WithCode: true})
-		if len(alone) > 0 {
+		if len(old) > 0 {
 			tx.FunctionDelete(ctx, calls) // fails if another program has replaced it, too
 		}
 		load = tx.FunctionLoadReplace(ctx, text)
 		return nil
 	})
 	if redis.HasErrorPrefix(err, "EXECABORT") {
-		// Redis does not say why. It says it to a command that can have no effect.
+		// Redis does not give the reason here. Loading an empty library has no effect, and its error gives the reason.
 		return "", cmp.Or(rdb.FunctionLoad(ctx, "#!lua name="+lua.FacadeName+"\n").Err(), err)
 	}
 	if err := cmp.Or(list.Err(), load.Err()); err != nil {

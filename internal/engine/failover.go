@@ -45,10 +45,10 @@ func (e *Engine) watchMaster(ctx context.Context, partition int) (try context.Co
 	}
 	try, giveUp := context.WithCancel(ctx)
 	asked := e.master(partition)
-	var over atomic.Bool
+	var done atomic.Bool
 	var look func()
 	look = func() {
-		if over.Load() {
+		if done.Load() {
 			return
 		}
 		if now := e.master(partition); now != nil && asked != nil && now != asked {
@@ -60,7 +60,7 @@ func (e *Engine) watchMaster(ctx context.Context, partition int) (try context.Co
 	}
 	first := time.AfterFunc(TryFor/2, look)
 	return try, func() {
-		over.Store(true)
+		done.Store(true)
 		first.Stop()
 		giveUp()
 	}
@@ -99,7 +99,7 @@ func (e *Engine) Node(ctx context.Context, partition int) (redis.Cmdable, error)
 // connections to it: blocking calls need some of them. Without the limit a call could wait for a connection and
 // have less time left for its reply. It would then be given up, with its connection, while Redis replies.
 //
-// In a cluster each node has places of its own, so that a node that hangs does not take those of the others.
+// In a cluster each node has places of its own, so that a node that hangs does not use up the places of the others.
 type places struct {
 	most int // on one server
 
@@ -130,15 +130,15 @@ func (p *places) of(node *redis.Client) chan struct{} {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	held := p.held[address]
-	if held == nil {
+	slots := p.held[address]
+	if slots == nil {
 		if p.held == nil {
 			p.held = map[string]chan struct{}{}
 		}
-		held = make(chan struct{}, p.most)
-		p.held[address] = held
+		slots = make(chan struct{}, p.most)
+		p.held[address] = slots
 	}
-	return held
+	return slots
 }
 
 // enter waits for a place for a call on the server that has a partition, and takes it. A receive from held gives

@@ -11,7 +11,7 @@ func (e *Engine) Root(partition int) string {
 	return e.namespace + ":{" + strconv.Itoa(partition) + "}"
 }
 
-// WakeKey returns the key of the list of tokens for which idle workers of a queue wait.
+// WakeKey returns the key of a queue's wake tokens: a list on which idle workers block.
 func (e *Engine) WakeKey(p int, queue string) string { return e.Root(p) + ":wake:" + queue }
 
 // AlarmChannel returns the channel that reapers are notified on when the next due instant becomes earlier.
@@ -23,7 +23,7 @@ func (e *Engine) EndedChannel(p int) string { return e.Root(p) + ":ended" }
 // StopChannel returns the channel with the attempts that a worker must stop.
 func (e *Engine) StopChannel(p int, worker string) string { return e.Root(p) + ":stop:" + worker }
 
-// EventsKey returns the key of the stream of a partition's events.
+// EventsKey returns the key of a partition's event stream.
 func (e *Engine) EventsKey(partition int) string { return e.Root(partition) + ":events" }
 
 var noPattern = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

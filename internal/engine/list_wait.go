@@ -77,7 +77,7 @@ func (w *ListWait) Pop(ctx context.Context, d time.Duration) (bool, error) {
 	}
 }
 
-// popped returns the result of Pop for the result of a call.
+// popped turns the error of the call into the result of Pop.
 func (w *ListWait) popped(ctx context.Context, err error) (bool, error) {
 	if err == nil {
 		return true, nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Observer is notified of what this process does. A field that is nil is not called. The functions are called by the
+// Observer is notified of the calls and sweeps of this process. A field that is nil is not called. The functions are called by the
 // goroutine that made the call, so they must be quick.
 type Observer struct {
 	// Called is called after each call that Call made, with its repeats. err is the error that Call returns.
@@ -21,12 +21,12 @@ type Observer struct {
 func (e *Engine) Observe(o Observer) {
 	for {
 		old := e.observers.Load()
-		var all []Observer
+		var observers []Observer
 		if old != nil {
-			all = slices.Clone(*old)
+			observers = slices.Clone(*old)
 		}
-		all = append(all, o)
-		if e.observers.CompareAndSwap(old, &all) {
+		observers = append(observers, o)
+		if e.observers.CompareAndSwap(old, &observers) {
 			return
 		}
 	}

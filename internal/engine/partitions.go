@@ -9,7 +9,7 @@ const atOnce = 16
 // EachPartition calls do for each partition, as [Each] does.
 func (e *Engine) EachPartition(do func(partition int) error) error { return Each(e.partitions, do) }
 
-// Each calls do with 0 to n-1, up to 16 at once. Each index stands for what is in one partition. Partitions can be on different
+// Each calls do with 0 to n-1, up to 16 at once. Each index stands for one partition. Partitions can be on different
 // servers, so an error in one stops no other: Each returns when all calls have returned, with the error of the lowest index.
 func Each(n int, do func(i int) error) error {
 	errs, free := make([]error, n), make(chan struct{}, atOnce)

@@ -82,9 +82,9 @@ func (c *patientConn) SetReadDeadline(t time.Time) error {
 	}
 	length := time.Until(t)
 	if sent := c.sent.Load(); sent > writeStep {
-		given := time.Duration(c.writing.length.Load())
-		length = max(length, given)
-		t = time.Now().Add(length + time.Duration(float64(given)*float64(sent)/slowest))
+		limit := time.Duration(c.writing.length.Load())
+		length = max(length, limit)
+		t = time.Now().Add(length + time.Duration(float64(limit)*float64(sent)/slowest))
 	}
 	c.reading.set(length, t)
 	return c.Conn.SetReadDeadline(t)
@@ -163,7 +163,7 @@ var seen sync.Map // weak pointers to clients
 func first(client *redis.Client) bool {
 	start := (*byte)(unsafe.Pointer(client))
 	pointer := weak.Make(start)
-	if _, known := seen.LoadOrStore(pointer, true); known {
+	if _, repeated := seen.LoadOrStore(pointer, true); repeated {
 		return false
 	}
 	runtime.AddCleanup(start, func(gone weak.Pointer[byte]) { seen.Delete(gone) }, pointer)

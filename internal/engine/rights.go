@@ -61,27 +61,27 @@ func (e *Engine) surely(ctx context.Context, partition int, words []any) []any {
 // everywhere returns the patterns that grant names in all partitions. For more than three names it returns the
 // pattern of the whole namespace.
 func (e *Engine) everywhere(partition int, names []string) []string {
-	all := e.namespace + ":{*"
+	pattern := e.namespace + ":{*"
 	if len(names) > 3 {
-		return []string{all}
+		return []string{pattern}
 	}
 	rules := slices.Clone(names)
 	for i, name := range rules {
-		rules[i] = all + "}" + strings.TrimPrefix(name, e.Root(partition))
+		rules[i] = pattern + "}" + strings.TrimPrefix(name, e.Root(partition))
 	}
 	return rules
 }
 
-// noPermission matches the errors of Redis and of our Lua about a missing right. Redis 7.0 has another
-// text than later versions.
+// noPermission matches the errors of Redis and of our Lua about a missing right. The text of Redis 7.0 differs from
+// later versions.
 var noPermission = regexp.MustCompile(`NOPERM |The user executing the script can't|ACL failure in script`)
 
 // Denied reports whether Redis refused a command because a right is missing.
-func Denied(err error) bool { return lua.Raised(err) && noPermission.MatchString(said(err)) }
+func Denied(err error) bool { return lua.Raised(err) && noPermission.MatchString(innerText(err)) }
 
 // noRight returns the error for a missing right, with the ACL SETUSER command that grants it.
 func (e *Engine) noRight(partition int, err error) error {
-	text, ours := said(err), e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
+	text, ours := innerText(err), e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
 	var rule string
 	switch command := mayNotRun.FindStringSubmatch(text); {
 	case lua.MayNotRun(err) && command != nil && lua.IsVerb(command[1]):
@@ -91,13 +91,13 @@ func (e *Engine) noRight(partition int, err error) error {
 	case command != nil && (command[3] == "" || command[3] == e.Root(partition)):
 		rule = "+" + strings.ToLower(command[2])
 	case strings.Contains(text, "run this command or subcommand"):
-		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clip.Line(text, 300)), err}
+		return &explained{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clip.Line(text, 300)), err}
 	case noChannel.MatchString(text):
 		rule = "&" + ours
 	default:
 		rule = "~" + ours
 	}
-	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clip.Line(text, 300)), err}
+	return &explained{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clip.Line(text, 300)), err}
 }
 
 // mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/rights.lua name it. The latter

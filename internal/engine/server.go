@@ -27,7 +27,7 @@ func (e *Engine) inspect(ctx context.Context) error {
 		return e.judge(readServer(ctx, e.rdb))
 	}
 	var mu sync.Mutex
-	var all []map[string]string
+	var servers []map[string]string
 	// Errors are ignored: a master that is down, or a missing map, is no reason to refuse the others.
 	e.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, waitFor)
@@ -37,10 +37,10 @@ func (e *Engine) inspect(ctx context.Context) error {
 		delete(facts, "role")
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, facts)
+		servers = append(servers, facts)
 		return nil
 	})
-	for _, facts := range all {
+	for _, facts := range servers {
 		if err := e.judge(facts); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ var warned sync.Map
 
 // warn logs a warning. A logger gets it once, since a program may open many namespaces, or one several times.
 func (e *Engine) warn(worry string) {
-	if _, told := warned.LoadOrStore(warning{weak.Make(e.logger), worry}, true); !told {
+	if _, repeated := warned.LoadOrStore(warning{weak.Make(e.logger), worry}, true); !repeated {
 		e.logger.Warn("Redis may lose tasks", "namespace", e.namespace, "why", worry)
 	}
 }
@@ -170,7 +170,7 @@ func (e *Engine) askOnce(ctx context.Context) error {
 	return nil
 }
 
-// ReadInfo adds the names and values of the text of INFO to facts.
+// ReadInfo parses the output of INFO into facts, by name.
 func ReadInfo(facts map[string]string, info string) {
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -179,7 +179,7 @@ func ReadInfo(facts map[string]string, info string) {
 	}
 }
 
-// Embedded reports whether the INFO of a server is that of package embedded.
+// Embedded reports whether the server is package embedded, according to its INFO.
 func Embedded(facts map[string]string) bool { return facts["curfew_embedded"] != "" }
 
 // unfit returns an error if Curfew cannot work with the server.

@@ -24,26 +24,26 @@ const (
 )
 
 // Subscription receives the messages of some channels. It subscribes again after the connection broke,
-// and after a missing right was granted. Messages that were published meanwhile are lost. So told is called with
+// and after a missing right was granted. Messages that were published meanwhile are lost. So handle is called with
 // an empty message each time the subscription is established, and the caller must then poll.
 type Subscription struct {
 	engine   *Engine
 	channels []string
-	told     func(channel, message string)
+	handle   func(channel, message string)
 	pubsub   *redis.PubSub
 	heard    atomic.Bool   // something was received since the last ping
 	decided  chan struct{} // closed when the first attempt to subscribe has succeeded or failed
 	once     sync.Once     // closes decided
 	stop     chan struct{} // closed by Stop
 	stopped  sync.Once     // closes stop
-	ended    chan struct{} // closed when told is not called any more
+	ended    chan struct{} // closed when handle is not called any more
 	pinged   chan struct{} // closed when no more pings are sent
 }
 
-// Subscribe calls told with each message of the channels, from one goroutine, until Stop. It does not
-// wait for Redis: see Await.
-func (e *Engine) Subscribe(channels []string, told func(channel, message string)) *Subscription {
-	s := &Subscription{engine: e, channels: channels, told: told, decided: make(chan struct{}),
+// Subscribe calls handle with each message of the channels, from one goroutine, until Stop. It does not wait for
+// Redis: see Await.
+func (e *Engine) Subscribe(channels []string, handle func(channel, message string)) *Subscription {
+	s := &Subscription{engine: e, channels: channels, handle: handle, decided: make(chan struct{}),
 		stop: make(chan struct{}), ended: make(chan struct{}), pinged: make(chan struct{}),
 		pubsub: e.rdb.Subscribe(context.Background())} // without channels it does not connect
 	go s.listen()
@@ -69,7 +69,7 @@ func (s *Subscription) listen() {
 		switch {
 		case errors.Is(err, redis.ErrClosed):
 			if s.rest(0) { // the client was closed: have the caller poll, so that it gets the error
-				s.told("", "")
+				s.handle("", "")
 			}
 			return
 		case lua.Raised(err): // the connection is good, but has no subscription
@@ -93,10 +93,10 @@ func (s *Subscription) take(message any) {
 	case *redis.Subscription:
 		if m.Count >= len(s.channels) {
 			s.decide()
-			s.told(m.Channel, "")
+			s.handle(m.Channel, "")
 		}
 	case *redis.Message:
-		s.told(m.Channel, m.Payload)
+		s.handle(m.Channel, m.Payload)
 	}
 }
 
@@ -140,7 +140,7 @@ func (s *Subscription) Await(ctx context.Context) error {
 	}
 }
 
-// Stop ends the subscription. When it returns, told is not called any more.
+// Stop ends the subscription. After it returns, the handler is not called any more.
 func (s *Subscription) Stop() {
 	s.stopped.Do(func() { close(s.stop) })
 	s.pubsub.Close()

@@ -18,10 +18,10 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// trouble is the meaning of an error of Redis or of the connection.
+// trouble is the diagnosis of an error of Redis or of the connection.
 type trouble struct {
 	kind   error  // an error of package refusal, or nil
-	cure   string // what to do
+	cure   string // advice for the user
 	passes bool   // another try may succeed
 	sent   bool   // this try may have had an effect
 }
@@ -53,7 +53,7 @@ var answers = []struct {
 
 // diagnose returns the meaning of an error. The kind is nil for an error that only a bug in Curfew can cause.
 func (e *Engine) diagnose(err error) trouble {
-	text := said(err)
+	text := innerText(err)
 	if strings.Contains(err.Error(), "redis: all sentinels") {
 		return sentinels(err.Error())
 	}
@@ -63,7 +63,7 @@ func (e *Engine) diagnose(err error) trouble {
 	return diagnoseConnection(err, text)
 }
 
-// diagnoseAnswer returns the meaning of an error reply of Redis: the call had no effect.
+// diagnoseAnswer diagnoses an error reply of Redis: the call had no effect.
 func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	if Denied(err) {
 		return trouble{kind: refusal.ErrNoRight}
@@ -99,7 +99,7 @@ func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	return trouble{}
 }
 
-// sentinels returns the meaning of an error of a client that uses sentinels to find the master.
+// sentinels diagnoses an error of a client that finds the master through sentinels.
 func sentinels(text string) trouble {
 	switch {
 	case strings.Contains(text, "unknown command"):
@@ -112,7 +112,7 @@ func sentinels(text string) trouble {
 	return trouble{kind: refusal.ErrUnavailable, passes: true}
 }
 
-// diagnoseConnection returns the meaning of an error of a try that got no reply.
+// diagnoseConnection diagnoses the error of a try that got no reply.
 func diagnoseConnection(err error, text string) trouble {
 	var op *net.OpError
 	dialed := errors.As(err, &op) && op.Op == "dial"
@@ -149,8 +149,8 @@ func distrusted(err error) bool {
 // wrapped matches the prefixes that package lua and go-redis put before an error.
 var wrapped = regexp.MustCompile(`^[a-z_]+: (.*)`)
 
-// said returns the text of an error without the prefixes of the packages that wrapped it.
-func said(err error) string {
+// innerText returns the text of an error without the prefixes of the packages that wrapped it.
+func innerText(err error) string {
 	var inside *lua.ScriptError
 	if errors.As(err, &inside) {
 		return inside.Error()
@@ -165,27 +165,28 @@ func said(err error) string {
 	return err.Error()
 }
 
-// told is an error that has been explained. Its text names the error and its cure, with the reply of Redis in parentheses.
-type told struct {
+// explained is an error with a diagnosis. Its text names the error and its cure, with the reply of Redis in
+// parentheses.
+type explained struct {
 	kind  error
 	text  string
 	cause error
 }
 
-func (t *told) Error() string { return t.text }
+func (e *explained) Error() string { return e.text }
 
 // Unwrap returns the kind of the error, if it has one, and its cause.
-func (t *told) Unwrap() []error {
-	if t.kind == nil {
-		return []error{t.cause}
+func (e *explained) Unwrap() []error {
+	if e.kind == nil {
+		return []error{e.cause}
 	}
-	return []error{t.kind, t.cause}
+	return []error{e.kind, e.cause}
 }
 
-// explain returns err as an error of the kind of t. Its text has the cure.
+// explain wraps err with its kind and its cure.
 func (t trouble) explain(err error) error {
-	var known *told
-	if err == nil || errors.As(err, &known) {
+	var inner *explained
+	if err == nil || errors.As(err, &inner) {
 		return err
 	}
 	if t.kind == nil && t.cure == "" {
@@ -198,11 +199,11 @@ func (t trouble) explain(err error) error {
 	if t.cure != "" {
 		words = append(words, t.cure)
 	}
-	return &told{t.kind, strings.Join(words, ": ") + " (" + clip.Line(said(err), 300) + ")", err}
+	return &explained{t.kind, strings.Join(words, ": ") + " (" + clip.Line(innerText(err), 300) + ")", err}
 }
 
-// Explain turns an error of Redis or of the connection into one of package refusal, with a text that says
-// what to do. It returns an error that it does not know unchanged.
+// Explain turns an error of Redis or of the connection into an error of package refusal, whose text names the cure.
+// It returns unknown errors unchanged.
 func (e *Engine) Explain(partition int, err error) error {
 	if err == nil {
 		return nil
@@ -214,7 +215,8 @@ func (e *Engine) Explain(partition int, err error) error {
 	return t.explain(err)
 }
 
-// Unread returns the error of a read that failed: the cause of ctx if that has ended, otherwise that of Explain.
+// Unread returns the error of a read that failed. If ctx has ended, this is the cause of ctx, because the error of
+// Redis only follows from it. Otherwise it is the error that Explain returns.
 func (e *Engine) Unread(ctx context.Context, partition int, err error) error {
 	if err == nil {
 		return nil

@@ -15,17 +15,17 @@ import (
 // OtherVersion returns [refusal.ErrNewer] or [refusal.ErrOlder] if a library does not work with a version of records,
 // and [refusal.ErrRemoving] if the namespace is being removed.
 func OtherVersion(version string, mine lua.Versions) error {
-	is, err := strconv.Atoi(version)
+	number, err := strconv.Atoi(version)
 	kind := refusal.ErrNewer
 	switch {
 	case err != nil:
 		return refusal.ErrRemoving
-	case mine.Includes(is):
+	case mine.Includes(number):
 		return nil
-	case is < mine.Oldest:
+	case number < mine.Oldest:
 		kind = refusal.ErrOlder
 	}
-	return fmt.Errorf("%w: its records have version %d, and this program works with %s", kind, is, mine)
+	return fmt.Errorf("%w: its records have version %d, and this program works with %s", kind, number, mine)
 }
 
 // CheckVersion checks the version of a partition for readers that make no call. A partition that is gone has none, and
