@@ -11,15 +11,15 @@ import (
 // looks is how often to try to read a task twice without a change in between.
 const looks = 8
 
-// confirm reports a finding if look returns it twice while the tasks that concern the subject do not
-// change. look returns what it has read, and its findings.
+// confirm reports a finding if look returns it twice while no task that concerns the subject changes. look reads the
+// subjects, and returns its snapshot and its findings.
 func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(subjects []string) (*Snapshot, []Finding, error)) error {
-	left, first := slices.Sorted(maps.Keys(suspects)), map[string][]Finding{}
-	for try := 0; try < looks && len(left) > 0; try++ {
+	suspected, first := slices.Sorted(maps.Keys(suspects)), map[string][]Finding{}
+	for try := 0; try < looks && len(suspected) > 0; try++ {
 		if err := rest(ctx, try); err != nil {
 			return err
 		}
-		s, findings, err := look(left)
+		s, findings, err := look(suspected)
 		if err != nil {
 			return err
 		}
@@ -27,23 +27,23 @@ func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(
 		if err != nil {
 			return err
 		}
-		of := map[string][]Finding{}
+		bySubject := map[string][]Finding{}
 		for _, f := range findings {
 			subject := strings.TrimPrefix(f.Subject, "task:")
-			of[subject] = append(of[subject], f)
+			bySubject[subject] = append(bySubject[subject], f)
 		}
-		left = slices.DeleteFunc(left, func(subject string) bool {
+		suspected = slices.DeleteFunc(suspected, func(subject string) bool {
 			before, seen := first[subject]
 			if moved(subject) {
 				return false
 			}
-			first[subject] = of[subject]
-			for _, f := range of[subject] {
+			first[subject] = bySubject[subject]
+			for _, f := range bySubject[subject] {
 				if seen && slices.Contains(before, f) {
 					w.findings = append(w.findings, f)
 				}
 			}
-			return seen || len(of[subject]) == 0
+			return seen || len(bySubject[subject]) == 0
 		})
 	}
 	return nil
@@ -52,13 +52,13 @@ func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(
 // moved reads the tasks of s again. The function that it returns reports whether a task that concerns the
 // subject has changed: the task itself, an owner, a child, or the task of an idempotency key.
 func (w *walk) moved(ctx context.Context, s *Snapshot) (func(subject string) bool, error) {
-	again := newSnapshot()
-	if err := w.readTasks(ctx, again, slices.Collect(maps.Keys(s.Tasks))); err != nil {
+	reread := newSnapshot()
+	if err := w.readTasks(ctx, reread, slices.Collect(maps.Keys(s.Tasks))); err != nil {
 		return nil, err
 	}
 	var changed []string
 	for id, t := range s.Tasks {
-		if !maps.Equal(t, again.Tasks[id]) {
+		if !maps.Equal(t, reread.Tasks[id]) {
 			changed = append(changed, id)
 		}
 	}

@@ -2,8 +2,8 @@ package audit
 
 import "strings"
 
-// cure is what repairs a finding: the arguments of the call repair (lua/call/repair.lua), or what an operator
-// can do if what is wrong follows from no record.
+// cure is the remedy for a finding: the arguments of the call repair (lua/call/repair.lua), or advice for an operator
+// if no record determines the right value.
 type cure struct {
 	what, where string
 	advice      string
@@ -26,7 +26,7 @@ func ofWait(t map[string]string) cure {
 	return cure{what: "wait", where: t["epoch"] + " " + t["waiting"]}
 }
 
-// ofWaiting sets counters of the waiting agents of a queue, each NAME=NUMBER, if no task of the queue has changed.
+// ofWaiting sets a queue's counters of waiting agents, each NAME=NUMBER, if no task of the queue has changed.
 func ofWaiting(right []string, root, queue map[string]string) cure {
 	words := []string{strings.Join(right, ",")}
 	add := func(value string) {

@@ -19,8 +19,8 @@ func (a *audit) collects(id string, t, w map[string]string) {
 	a.must(len(a.Zsets["pending:"+id]) == 0 && len(a.Lists["settled:"+id]) == 0 && w["members"] == "", id, "waits for the end of any child, and has members")
 	if w["state"] == "open" {
 		for _, name := range a.Lists["ends:"+id] {
-			ended := engine.Number(a.Tasks[id+"."+name]["completed_at"])
-			a.must(w["wait_deadline_at"] != "" && ended > engine.Number(w["wait_deadline_at"]), id, "waits, and %s had ended before", name)
+			end := engine.Number(a.Tasks[id+"."+name]["completed_at"])
+			a.must(w["wait_deadline_at"] != "" && end > engine.Number(w["wait_deadline_at"]), id, "waits, and %s had ended before", name)
 		}
 		return
 	}
@@ -45,8 +45,8 @@ func (a *audit) ends() {
 		a.cure = cure{what: "ends"}
 		seen := make(map[string]bool, len(names))
 		for _, name := range names {
-			child, known := a.Tasks[id+"."+name]
-			a.must(known && !Live(child), id, "has the end of %s, which lives or does not exist", name)
+			child, exists := a.Tasks[id+"."+name]
+			a.must(exists && !Live(child), id, "has the end of %s, which lives or does not exist", name)
 			a.must(!seen[name], id, "has the end of %s twice", name)
 			seen[name] = true
 		}
@@ -55,13 +55,13 @@ func (a *audit) ends() {
 
 // lostEnds checks that an agent which collects was given all ends of its children, or still has them in its list.
 func (a *audit) lostEnds() {
-	ended := map[string]int64{}
+	counts := map[string]int64{}
 	for id, t := range a.Tasks {
 		if owner := a.Tasks[names.OwnerOf(id)]; owner["collects"] != "" && Live(owner) && !Live(t) {
-			ended[names.OwnerOf(id)]++
+			counts[names.OwnerOf(id)]++
 		}
 	}
-	for id, n := range ended {
+	for id, n := range counts {
 		a.lost(id, n, engine.Number(a.Tasks[id]["collects"]), int64(len(a.Lists["ends:"+id])))
 	}
 }
@@ -75,29 +75,29 @@ func (a *audit) lost(id string, ended, given, kept int64) {
 // in the count of its owner. The list is read before the count, and an end that moves between the two readings is in both.
 // So tasks that change meanwhile cause no finding.
 func (w *walk) lookAtEnds(ctx context.Context) error {
-	ended := map[string]int64{}
+	counts := map[string]int64{}
 	for id, t := range w.tasks {
 		if owner := w.tasks[names.OwnerOf(id)]; owner.collects && t.ended {
-			ended[names.OwnerOf(id)]++
+			counts[names.OwnerOf(id)]++
 		}
 	}
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(ended)), together) {
-		kept := make([]*redis.Cmd, len(some))
-		for i, id := range some {
-			kept[i] = w.command(ctx, "llen", "ends:"+id)
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(counts)), together) {
+		lengths := make([]*redis.Cmd, len(chunk))
+		for i, id := range chunk {
+			lengths[i] = w.command(ctx, "llen", "ends:"+id)
 		}
-		if err := w.ask(ctx, kept); err != nil {
+		if err := w.ask(ctx, lengths); err != nil {
 			return err
 		}
 		s := newSnapshot()
-		if err := w.readTasks(ctx, s, slices.Clone(some)); err != nil {
+		if err := w.readTasks(ctx, s, slices.Clone(chunk)); err != nil {
 			return err
 		}
 		a := audit{Snapshot: s, partition: w.partition}
-		for i, id := range some {
-			n, _ := kept[i].Int64()
-			if t, known := s.Tasks[id]; known && Live(t) {
-				a.lost(id, ended[id], engine.Number(t["collects"]), n)
+		for i, id := range chunk {
+			n, _ := lengths[i].Int64()
+			if t, ok := s.Tasks[id]; ok && Live(t) {
+				a.lost(id, counts[id], engine.Number(t["collects"]), n)
 			}
 		}
 		w.findings = append(w.findings, a.findings...)

@@ -28,8 +28,7 @@ func (w *walk) readIdempotency(ctx context.Context, keys []string) (*Snapshot, e
 	return s, w.readTasks(ctx, s, ids)
 }
 
-// lookAtIdempotency checks all idempotency keys: those of tasks, and those that are waiting to be
-// removed.
+// lookAtIdempotency checks all idempotency keys, also the keys that are due for removal.
 func (w *walk) lookAtIdempotency(ctx context.Context) error {
 	look := func(keys []string) (*Snapshot, []Finding, error) {
 		s, err := w.readIdempotency(ctx, keys)
@@ -40,9 +39,9 @@ func (w *walk) lookAtIdempotency(ctx context.Context) error {
 		a.keys()
 		return s, a.findings, nil
 	}
-	some := func(keys []string) error {
-		for few := range slices.Chunk(keys, together) {
-			_, findings, err := look(few)
+	lookAtSome := func(keys []string) error {
+		for chunk := range slices.Chunk(keys, together) {
+			_, findings, err := look(chunk)
 			if err != nil {
 				return err
 			}
@@ -56,7 +55,7 @@ func (w *walk) lookAtIdempotency(ctx context.Context) error {
 		}
 		return nil
 	}
-	err := w.eachField(ctx, "idem", atOnce, func(fields map[string]string) error { return some(slices.Collect(maps.Keys(fields))) })
+	err := w.eachField(ctx, "idem", atOnce, func(fields map[string]string) error { return lookAtSome(slices.Collect(maps.Keys(fields))) })
 	if err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (w *walk) lookAtIdempotency(ctx context.Context) error {
 		for key := range s.Hashes["idem"] {
 			delete(members, key) // checked above
 		}
-		return some(slices.Collect(maps.Keys(members)))
+		return lookAtSome(slices.Collect(maps.Keys(members)))
 	})
 }
 
@@ -100,9 +99,9 @@ func (w *walk) lookAtNames(ctx context.Context) error {
 func (w *walk) readNames(ctx context.Context) (*Snapshot, error) {
 	s := newSnapshot()
 	var commands []*redis.Cmd
-	var found []func()
+	var notes []func()
 	ask := func(c *redis.Cmd, note func()) {
-		commands, found = append(commands, c), append(found, note)
+		commands, notes = append(commands, c), append(notes, note)
 	}
 	for _, name := range w.named["queue:"] {
 		c := w.command(ctx, "hmget", "queue:"+name, controls...)
@@ -139,7 +138,7 @@ func (w *walk) readNames(ctx context.Context) (*Snapshot, error) {
 	if err := w.ask(ctx, commands); err != nil {
 		return nil, err
 	}
-	for _, note := range found {
+	for _, note := range notes {
 		note()
 	}
 	for _, kind := range w.named["figures:"] {
@@ -166,7 +165,7 @@ func (w *walk) readOddFigures(ctx context.Context, s *Snapshot, key string) erro
 	})
 }
 
-// controls has the fields of a queue that limit what it gives.
+// controls lists the fields of a queue that limit its claims.
 var controls = []string{"paused", "max_running", "rate", "per_ms", "burst"}
 
 // fields returns the requested fields that the hash has.
@@ -187,13 +186,13 @@ func (s *Snapshot) addName(set, name string, has *redis.Cmd) {
 	}
 }
 
-// tallies returns the counters of each queue, and those of the partition under "".
+// tallies returns the counters of each queue. The counters of the partition are under "".
 func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error) {
 	root := redis.NewCmd(ctx, "hmget", w.root, "seq", "front")
 	if err := w.ask(ctx, []*redis.Cmd{root}); err != nil {
 		return nil, err
 	}
-	all := map[string]map[string]string{"": fields([]string{"seq", "front"}, root)}
+	counts := map[string]map[string]string{"": fields([]string{"seq", "front"}, root)}
 	err := w.eachName(ctx, "queues", func(names []string) error {
 		commands := make([]*redis.Cmd, len(names))
 		for i, name := range names {
@@ -201,11 +200,11 @@ func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error
 		}
 		err := w.ask(ctx, commands)
 		for i, name := range names {
-			all[name] = fields(counters, commands[i])
+			counts[name] = fields(counters, commands[i])
 		}
 		return err
 	})
-	return all, err
+	return counts, err
 }
 
 // lookAtTallies compares the counters of queues with the tasks. Running tasks can be counted
@@ -230,8 +229,8 @@ func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]s
 		if name == "" {
 			continue
 		}
-		if why, right := waiting[name].wrong(has); why != "" && unchanged(before, now, name) {
-			w.findings = append(w.findings, Finding{w.partition, name, why, ofWaiting(right, now[""], has)})
+		if text, right := waiting[name].wrong(has); text != "" && unchanged(before, now, name) {
+			w.findings = append(w.findings, Finding{w.partition, name, text, ofWaiting(right, now[""], has)})
 		}
 		if engine.Number(has["running"]) != running[name] {
 			doubted = append(doubted, name)

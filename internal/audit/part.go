@@ -13,25 +13,25 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// clocks lists the sorted sets of tasks of which a partition has one each.
+// clocks lists the sorted sets of tasks that exist once in a partition.
 var clocks = []string{"deadlines", "limits", "delayed", "waits", "draining", "retained"}
 
 // ofAgent lists the kinds of keys that a task has only if it has children or is an agent.
 var ofAgent = []string{"children:", "wait:", "pending:", "settled:", "patience:", "journal:", "ends:"}
 
-// part says which tasks to read, and how.
+// part selects tasks, and how to read them.
 type part struct {
 	ids  []string
 	also []string // sets in which they were found, beside those in which they belong
 	// agents is the result of reader.agents for these tasks; nil if it was not called yet.
 	agents map[string]int64
-	// sure says to look up whether the owner's list has a child. Otherwise the child counts as
-	// listed, and lookAtChildren checks each list once.
+	// With sure, the owner's list is searched for each child. Otherwise the child counts as listed, because
+	// lookAtChildren checks each list once.
 	sure bool
 }
 
-// readPart reads all that is needed to check some tasks: their records, those of their owners and of the
-// members of their waits, and their scores in the sets.
+// readPart reads everything that the checks of these tasks need: their records, owners and wait members, and their
+// scores in the sorted sets.
 func (r *reader) readPart(ctx context.Context, p part) (*Snapshot, error) {
 	s := newSnapshot()
 	ids := slices.Clone(p.ids)
@@ -49,8 +49,7 @@ func (r *reader) readPart(ctx context.Context, p part) (*Snapshot, error) {
 	return s, nil
 }
 
-// agents returns the tasks that have keys which only owners and agents have, with the number of members of
-// their waits.
+// agents returns the tasks with keys that only owners and agents have, and the number of members in each wait.
 func (r *reader) agents(ctx context.Context, ids []string) (map[string]int64, error) {
 	exist := make([]*redis.Cmd, len(ids))
 	for i, id := range ids {
@@ -153,15 +152,15 @@ func (r *reader) readList(ctx context.Context, s *Snapshot, key string) error {
 // readTexts finds the texts of tasks that have no record.
 func (r *reader) readTexts(ctx context.Context, s *Snapshot, p part) error {
 	var commands []*redis.Cmd
-	var found []func()
+	var notes []func()
 	for _, id := range p.ids {
-		if _, known := s.Tasks[id]; known {
+		if _, ok := s.Tasks[id]; ok {
 			continue
 		}
 		for kind, ids := range s.Texts {
 			c := r.command(ctx, "type", kind+id)
 			commands = append(commands, c)
-			found = append(found, func() {
+			notes = append(notes, func() {
 				if text, _ := c.Text(); text == "string" {
 					ids[id] = true
 				}
@@ -169,7 +168,7 @@ func (r *reader) readTexts(ctx context.Context, s *Snapshot, p part) error {
 		}
 	}
 	err := r.ask(ctx, commands)
-	for _, note := range found {
+	for _, note := range notes {
 		note()
 	}
 	return err
@@ -178,11 +177,11 @@ func (r *reader) readTexts(ctx context.Context, s *Snapshot, p part) error {
 // readOwners adds the children that are in the lists of their owners.
 func (r *reader) readOwners(ctx context.Context, s *Snapshot, p part) error {
 	for _, id := range p.ids {
-		of := names.OwnerOf(id)
-		if of == "" || !Live(s.Tasks[of]) {
+		owner := names.OwnerOf(id)
+		if owner == "" || !Live(s.Tasks[owner]) {
 			continue
 		}
-		key := "children:" + of
+		key := "children:" + owner
 		if !p.sure {
 			s.Lists[key] = append(s.Lists[key], id)
 		} else if len(s.Lists[key]) == 0 {
@@ -203,9 +202,9 @@ func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 	for _, id := range p.ids {
 		asked["draining"] = append(slices.Clip(asked["draining"]), nearTo(id)...)
 		t := s.Tasks[id]
-		if of := names.OwnerOf(id); of != "" && t["status"] == string(queue.Waiting) {
-			for _, key := range []string{"pending:" + of, "patience:" + of} {
-				asked[key] = append(asked[key], id[len(of)+1:])
+		if owner := names.OwnerOf(id); owner != "" && t["status"] == string(queue.Waiting) {
+			for _, key := range []string{"pending:" + owner, "patience:" + owner} {
+				asked[key] = append(asked[key], id[len(owner)+1:])
 			}
 		}
 		if t["queue"] != "" {
@@ -221,26 +220,26 @@ func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 	return r.readScores(ctx, s, asked)
 }
 
-// readScores reads the scores of some members of sorted sets.
+// readScores reads the scores of these members in their sorted sets.
 func (r *reader) readScores(ctx context.Context, s *Snapshot, asked map[string][]string) error {
 	var commands []*redis.Cmd
-	var found []func()
+	var notes []func()
 	for key, members := range asked {
-		for some := range slices.Chunk(members, atOnce) {
-			c := r.command(ctx, "zmscore", key, some...)
+		for chunk := range slices.Chunk(members, atOnce) {
+			c := r.command(ctx, "zmscore", key, chunk...)
 			commands = append(commands, c)
-			found = append(found, func() {
+			notes = append(notes, func() {
 				scores, _ := c.Slice()
-				for i, of := range scores {
-					if of != nil {
-						merge(s.Zsets, key, map[string]float64{some[i]: score(of)})
+				for i, value := range scores {
+					if value != nil {
+						merge(s.Zsets, key, map[string]float64{chunk[i]: score(value)})
 					}
 				}
 			})
 		}
 	}
 	err := r.ask(ctx, commands)
-	for _, note := range found {
+	for _, note := range notes {
 		note()
 	}
 	return err
@@ -259,15 +258,15 @@ func (r *reader) readKeysOf(ctx context.Context, s *Snapshot, p part) error {
 
 // readFields reads some fields of a hash.
 func (r *reader) readFields(ctx context.Context, s *Snapshot, key string, fields []string) error {
-	for some := range slices.Chunk(fields, atOnce) {
-		c := r.command(ctx, "hmget", key, some...)
+	for chunk := range slices.Chunk(fields, atOnce) {
+		c := r.command(ctx, "hmget", key, chunk...)
 		if err := r.ask(ctx, []*redis.Cmd{c}); err != nil {
 			return err
 		}
 		values, _ := c.Slice()
 		for i, value := range values {
 			if value != nil {
-				merge(s.Hashes, key, map[string]string{some[i]: engine.Text(value)})
+				merge(s.Hashes, key, map[string]string{chunk[i]: engine.Text(value)})
 			}
 		}
 	}
@@ -275,13 +274,13 @@ func (r *reader) readFields(ctx context.Context, s *Snapshot, key string, fields
 }
 
 // merge adds names and values to those under a key.
-func merge[V any](all map[string]map[string]V, key string, more map[string]V) {
-	if all[key] == nil {
-		all[key] = more
+func merge[V any](groups map[string]map[string]V, key string, values map[string]V) {
+	if groups[key] == nil {
+		groups[key] = values
 		return
 	}
-	for name, value := range more {
-		all[key][name] = value
+	for name, value := range values {
+		groups[key][name] = value
 	}
 }
 

@@ -15,8 +15,8 @@ func (a *audit) counters(running map[string]int64, waiting map[string]waitTally)
 			a.cure = cure{what: "running"}
 			a.must(engine.Number(hash["running"]) == running[name], name, "has counted %s running tasks, and there are %d", hash["running"], running[name])
 			a.cure = cure{} // only a walk knows what to compare with
-			why, _ := waiting[name].wrong(hash)
-			a.must(why == "", name, "%s", why)
+			text, _ := waiting[name].wrong(hash)
+			a.must(text == "", name, "%s", text)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (a *audit) queues() {
 	}
 }
 
-// figures checks that what a kind has counted are numbers.
+// figures checks that the counters of a kind are numbers.
 func (a *audit) figures(key string, hash map[string]string) {
 	for field, value := range hash {
 		a.cure = cure{what: "figure", where: field}
@@ -62,8 +62,8 @@ func (a *audit) figures(key string, hash map[string]string) {
 	}
 }
 
-// isFigure reports whether a field of the figures of a kind has a count, or is the one that says what the hash is
-// (lua/repair/repairs.lua has the same rule).
+// isFigure reports whether a field of a kind's figures has a valid count, or is the field "about" that describes the
+// hash (lua/repair/repairs.lua has the same rule).
 func isFigure(field, value string) bool {
 	digits := strings.Trim(value, "0123456789") == ""
 	return field == "about" || digits && len(value) > 0 && len(value) <= 16
@@ -91,10 +91,10 @@ func (a *audit) controls() {
 		a.must(hash["paused"] == "" || len(a.Lists["wake:"+name]) == 0, name, "is paused and has a token that wakes a worker")
 	}
 	a.cure = cure{what: "controls"}
-	if said := a.Hashes[""]["controlled"] != ""; queues < mostControlled {
-		a.must(controlled == said, "controlled", "must be there if and only if a queue has a control")
+	if marked := a.Hashes[""]["controlled"] != ""; queues < mostControlled {
+		a.must(controlled == marked, "controlled", "must be there if and only if a queue has a control")
 	} else {
-		a.must(!controlled || said, "controlled", "must be there if a queue has a control")
+		a.must(!controlled || marked, "controlled", "must be there if a queue has a control")
 	}
 	a.cure = cure{what: "queue"}
 	for name := range a.Zsets["throttled"] {
@@ -102,20 +102,19 @@ func (a *audit) controls() {
 	}
 }
 
-// keys checks that an idempotency key leads to its task for as long as its scope says, and is removed
-// after that.
+// keys checks that an idempotency key leads to its task for the whole time of its scope, and is removed after that.
 func (a *audit) keys() {
 	a.cure = cure{what: "key"}
 	for key := range a.Zsets["forget"] {
-		_, known := a.Hashes["idem"][key]
-		a.must(known, key, "is an idempotency key in forget that does not exist")
+		_, ok := a.Hashes["idem"][key]
+		a.must(ok, key, "is an idempotency key in forget that does not exist")
 	}
 	for key, value := range a.Hashes["idem"] {
 		id, _, _ := strings.Cut(value, " ")
-		t, known := a.Tasks[id]
+		t, ok := a.Tasks[id]
 		_, leaving := a.Zsets["forget"][key]
 		switch scope := t["idempotency_scope"]; {
-		case !known:
+		case !ok:
 			a.must(leaving, key, "is an idempotency key whose task is gone, and nothing removes it")
 			continue
 		case scope == "":
@@ -127,7 +126,7 @@ func (a *audit) keys() {
 		case scope == "started":
 			a.must(Live(t) && t["epoch"] == "" && !leaving, key, "is an idempotency key that must end when its task is first claimed")
 		default:
-			a.found(key, "is an idempotency key with the scope %q, which is not valid", scope)
+			a.report(key, "is an idempotency key with the scope %q, which is not valid", scope)
 		}
 		a.must(t["idempotency_key"] == key, key, "is an idempotency key that its task %s does not have", id)
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	// together is the number of tasks that one script reads. The script takes some 15 µs for each.
 	together = 100
-	// journalAtOnce is the number of entries of a journal in a reply. It is small, since an entry may be large.
+	// journalAtOnce is the number of journal entries in a reply. It is small, because an entry may be large.
 	journalAtOnce = 10
 )
 
@@ -119,13 +119,13 @@ func (r *reader) eachName(ctx context.Context, key string, do func(names []strin
 // ask sends commands in pipelines of a bounded length. A command on a key of the wrong type has
 // no result, and is not an error.
 func (r *reader) ask(ctx context.Context, commands []*redis.Cmd) error {
-	for some := range slices.Chunk(commands, atOnce) {
+	for chunk := range slices.Chunk(commands, atOnce) {
 		engine.Pipelined(ctx, r.Client(), func(pipe redis.Pipeliner) {
-			for _, c := range some {
+			for _, c := range chunk {
 				pipe.Process(ctx, c)
 			}
 		})
-		for _, c := range some {
+		for _, c := range chunk {
 			if err := c.Err(); err != nil && err != redis.Nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 				return err
 			}
@@ -149,19 +149,19 @@ func (r *reader) readTasks(ctx context.Context, s *Snapshot, ids []string) error
 	slices.Sort(ids)
 	for ids = slices.Compact(ids); len(ids) > 0; {
 		n := min(len(ids), together)
-		told, _, err := r.GetSome(ctx, r.partition, ids[:n])
+		records, _, err := r.GetSome(ctx, r.partition, ids[:n])
 		if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 			n = 1
-			told, _, err = r.GetSome(ctx, r.partition, ids[:n])
+			records, _, err = r.GetSome(ctx, r.partition, ids[:n])
 			if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 				s.Odd = append(s.Odd, "task:"+ids[0])
-				told, err = []*queue.Record{nil}, nil
+				records, err = []*queue.Record{nil}, nil
 			}
 		}
 		if err != nil {
 			return err
 		}
-		for i, t := range told {
+		for i, t := range records {
 			if t != nil {
 				s.Tasks[ids[i]] = t.Fields
 				if t.Payload != nil {
@@ -169,7 +169,7 @@ func (r *reader) readTasks(ctx context.Context, s *Snapshot, ids []string) error
 				}
 			}
 		}
-		ids = ids[len(told):]
+		ids = ids[len(records):]
 	}
 	return nil
 }

@@ -38,12 +38,12 @@ func (w *walk) recount(ctx context.Context, doubted []string) error {
 			if engine.Number(has) == running[name] {
 				return true
 			}
-			found := Finding{w.partition, name, fmt.Sprintf("has counted %s running tasks, and there are %d", has, running[name]), cure{what: "running"}}
-			if first[name] == found {
-				w.findings = append(w.findings, found)
+			finding := Finding{w.partition, name, fmt.Sprintf("has counted %s running tasks, and there are %d", has, running[name]), cure{what: "running"}}
+			if first[name] == finding {
+				w.findings = append(w.findings, finding)
 				return true
 			}
-			first[name] = found
+			first[name] = finding
 			return false
 		})
 	}
@@ -80,9 +80,9 @@ func (w *walk) running(ctx context.Context, queues []string) (map[string]int64, 
 		}
 	}
 	n := map[string]int64{}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(ids)), together) {
+	for chunk := range slices.Chunk(slices.Collect(maps.Keys(ids)), together) {
 		s := newSnapshot()
-		if err := w.readTasks(ctx, s, some); err != nil {
+		if err := w.readTasks(ctx, s, chunk); err != nil {
 			return nil, err
 		}
 		for _, t := range s.Tasks {

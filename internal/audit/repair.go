@@ -13,11 +13,11 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Remedy is what a repair does about a finding.
+// Remedy is the repair of a finding.
 type Remedy struct {
 	Finding
 	Does []string // such as "add to deadlines"; empty if there is nothing to do, or nothing can be done
-	Left string   // why something is left, and what an operator can do; empty if nothing is
+	Left string   // the reason for an incomplete repair, and advice for the operator; empty if it is complete
 }
 
 // repairedAtOnce is how many places one call repairs. It takes some 50 µs for each.
@@ -27,18 +27,18 @@ const repairedAtOnce = 100
 // repairs change. The controls are looked for in the queues that are listed. Running tasks are counted last, from the claims that were repaired.
 var order = []string{"waiting", "queue", "kind", "figure", "controls", "worker", "task", "wait", "ends", "key", "running"}
 
-// place is what one repair is about.
+// place is the subject of one repair.
 type place struct{ what, subject, where string }
 
-// Repair repairs what was found in a partition, as far as the records say how. With dry, it changes nothing and
-// returns what it would do.
-func Repair(ctx context.Context, q *queue.Queue, partition int, found []Finding, dry bool) ([]Remedy, error) {
+// Repair repairs the findings of a partition, if records determine the right values. With dry, it changes nothing and
+// returns the remedies that it would apply.
+func Repair(ctx context.Context, q *queue.Queue, partition int, findings []Finding, dry bool) ([]Remedy, error) {
 	r := repairing{Queue: q, partition: partition, mode: "go", in: map[place][]string{}, told: map[place]Remedy{}}
 	if dry {
 		r.mode = "dry"
 	}
 	var places []place
-	for _, f := range found {
+	for _, f := range findings {
 		if p := f.place(); p.what != "" {
 			places = append(places, p)
 			if p.what == "task" && f.cure.where != "" {
@@ -50,7 +50,7 @@ func Repair(ctx context.Context, q *queue.Queue, partition int, found []Finding,
 		return cmp.Or(slices.Index(order, a.what)-slices.Index(order, b.what), strings.Compare(a.subject, b.subject), strings.Compare(a.where, b.where))
 	})
 	places = slices.Compact(places)
-	for len(places) > 0 { // a call repairs places of one kind, since it does not see what it is about to write
+	for len(places) > 0 { // a call repairs places of one kind, because it does not see its own pending writes
 		n := slices.IndexFunc(places, func(p place) bool { return p.what != places[0].what })
 		if n < 0 {
 			n = len(places)
@@ -64,19 +64,19 @@ func Repair(ctx context.Context, q *queue.Queue, partition int, found []Finding,
 	if err := r.count(ctx); err != nil {
 		return nil, err
 	}
-	remedies := make([]Remedy, len(found))
-	for i, f := range found {
+	remedies := make([]Remedy, len(findings))
+	for i, f := range findings {
 		remedies[i] = Remedy{Finding: f, Left: f.cure.advice}
 		if f.cure.what != "" {
-			told := r.told[f.place()]
-			remedies[i].Does, remedies[i].Left = told.Does, told.Left
+			remedy := r.told[f.place()]
+			remedies[i].Does, remedies[i].Left = remedy.Does, remedy.Left
 		}
 	}
 	return remedies, nil
 }
 
-// place returns what the repair of a finding is about. A task is repaired once, and running tasks are counted for all
-// queues at once.
+// place returns the place that the repair of a finding changes. Findings share a place if one repair cures them all:
+// a task is repaired once, and running tasks are counted for all queues at once.
 func (f Finding) place() place {
 	subject, where := f.Subject, f.cure.where
 	switch f.cure.what {
@@ -147,20 +147,20 @@ func (r *repairing) call(ctx context.Context, places []place) ([]Remedy, error) 
 		return nil, fmt.Errorf("%d answers for %d places", len(answers)-1, len(places))
 	}
 	r.counting = r.counting || engine.Number(answers[0]) == 1
-	told := make([]Remedy, len(answers)-1)
+	remedies := make([]Remedy, len(answers)-1)
 	for i, answer := range answers[1:] {
 		words, _ := answer.([]any)
 		for j, word := range words {
 			switch {
 			case j == 0:
 			case j == 1 && engine.Text(words[0]) == "LEFT":
-				told[i].Left = engine.Text(word)
+				remedies[i].Left = engine.Text(word)
 			default:
-				told[i].Does = append(told[i].Does, engine.Text(word))
+				remedies[i].Does = append(remedies[i].Does, engine.Text(word))
 			}
 		}
 	}
-	return told, nil
+	return remedies, nil
 }
 
 // count finishes the count of running tasks, which can take several calls.

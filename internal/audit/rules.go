@@ -18,7 +18,7 @@ const failedRun = "Workflow exceeded timeout"
 type Finding struct {
 	Partition int
 	Subject   string // a task's id, or the key without its root
-	Rule      string // what is wrong
+	Rule      string // the broken rule, in words
 	cure      cure
 }
 
@@ -26,7 +26,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("partition %d: %s: %s", f.Partition, f.Subject, f.Rule)
 }
 
-// audit checks what must be true of a partition while no call runs. Each rule is checked from the record and
+// audit checks the invariants of a partition between calls. Each rule is checked from the record and
 // from the index: an entry without its record is as wrong as a record without its entry.
 type audit struct {
 	*Snapshot
@@ -35,14 +35,14 @@ type audit struct {
 	cure      cure // of the rules that are being checked
 }
 
-func (a *audit) found(subject, rule string, args ...any) {
+func (a *audit) report(subject, rule string, args ...any) {
 	a.findings = append(a.findings, Finding{a.partition, subject, fmt.Sprintf(rule, args...), a.cure})
 }
 
 // must adds a finding if a rule does not hold.
 func (a *audit) must(holds bool, subject, rule string, args ...any) {
 	if !holds {
-		a.found(subject, rule, args...)
+		a.report(subject, rule, args...)
 	}
 }
 
@@ -79,13 +79,13 @@ func (a *audit) run() {
 	a.keys()
 }
 
-// checkTasks returns what is wrong with some tasks. The snapshot needs to have only what concerns them.
+// checkTasks returns the findings for some tasks. The snapshot needs only the records that concern them.
 func (s *Snapshot) checkTasks(partition int, ids []string) []Finding {
 	a := audit{Snapshot: s, partition: partition}
 	about := map[string]bool{}
 	for _, id := range ids {
 		about[id], about["task:"+id] = true, true
-		if t, known := a.Tasks[id]; known {
+		if t, ok := a.Tasks[id]; ok {
 			a.task(id, t)
 		}
 	}
@@ -100,7 +100,7 @@ func (a *audit) odd() {
 		if a.cure = oddKey; strings.HasPrefix(name, "task:") {
 			a.cure = unreadable
 		}
-		a.found(name, "is not a key of Curfew, has the wrong type, or cannot be read")
+		a.report(name, "is not a key of Curfew, has the wrong type, or cannot be read")
 	}
 }
 
@@ -121,7 +121,7 @@ func (a *audit) task(id string, t map[string]string) {
 	a.cure = contradiction
 	status := queue.Status(t["status"])
 	if !Live(t) && !status.Ended() {
-		a.found(id, "has the status %q, which is not valid", t["status"])
+		a.report(id, "has the status %q, which is not valid", t["status"])
 		return
 	}
 	for _, field := range []string{"kind", "queue", "created_at"} {
@@ -138,9 +138,9 @@ func (a *audit) task(id string, t map[string]string) {
 	}
 	if t["timed_out"] != "" {
 		text := "Task exceeded deadline"
-		// Of the run of a flow, the type does not say whether its own time was up or that of an ancestor.
-		own := t["timeout_type"] == "execution" || t["timeout_type"] == "workflow" && strings.HasPrefix(t["kind"], "flow.") && t["error"] == failedRun
-		if t["on_deadline"] == "fail" && own {
+		// The timeout_type of a flow's run does not show whether its own time was up or its ancestor's.
+		direct := t["timeout_type"] == "execution" || t["timeout_type"] == "workflow" && strings.HasPrefix(t["kind"], "flow.") && t["error"] == failedRun
+		if t["on_deadline"] == "fail" && direct {
 			text = failedRun
 		}
 		a.must(status == queue.Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
@@ -158,20 +158,20 @@ func (a *audit) task(id string, t map[string]string) {
 	a.hook(id, t)
 	a.cure = ofTask("")
 	a.key(id, t)
-	a.kept(id, t, status)
+	a.retention(id, t, status)
 }
 
-// kept checks that something removes the record of an ended task, and that the task is among the dead of its queue
+// retention checks that something removes the record of an ended task, and that the task is among the dead of its queue
 // until then. The record of a child is kept while its owner lives, and then until a sweep schedules its removal.
-func (a *audit) kept(id string, t map[string]string, status queue.Status) {
+func (a *audit) retention(id string, t map[string]string, status queue.Status) {
 	if !status.Ended() {
 		return
 	}
-	of := names.OwnerOf(id)
-	_, draining := a.Zsets["draining"][of]
-	owner, known := a.Tasks[of]
-	held := of != "" && (draining || known && Live(owner))
-	a.must(held || a.in("retained", id, ""), id, "has ended and nothing removes its record")
+	ownerID := names.OwnerOf(id)
+	_, draining := a.Zsets["draining"][ownerID]
+	owner, ok := a.Tasks[ownerID]
+	owned := ownerID != "" && (draining || ok && Live(owner))
+	a.must(owned || a.in("retained", id, ""), id, "has ended and nothing removes its record")
 	a.iff("dead:"+t["queue"], id, t["completed_at"], status != queue.Completed && a.in("retained", id, ""))
 }
 
@@ -191,16 +191,16 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	for key, members := range a.Zsets {
 		a.cure = ofTask(key)
 		if name, ok := strings.CutPrefix(key, "ready:"); ok && name != t["queue"] {
-			_, there := members[id]
-			a.must(!there, id, "is in the line of %s too", name)
+			_, exists := members[id]
+			a.must(!exists, id, "is in the line of %s too", name)
 		}
 		if name, ok := strings.CutPrefix(key, "dead:"); ok && name != t["queue"] {
-			_, there := members[id]
-			a.must(!there, id, "is among the failed tasks of %s too", name)
+			_, exists := members[id]
+			a.must(!exists, id, "is among the failed tasks of %s too", name)
 		}
 		if name, ok := strings.CutPrefix(key, "claims:"); ok && (name != t["worker"] || status != queue.Running) {
-			_, there := members[id]
-			a.must(!there, id, "is held by %s and is %s", name, status)
+			_, exists := members[id]
+			a.must(!exists, id, "is held by %s and is %s", name, status)
 		}
 	}
 }
@@ -244,17 +244,17 @@ func nearest(t map[string]string) string {
 // hook checks a task with the id of a hook: it was made for the end of a task, it has a deadline, and it has no
 // hooks itself.
 func (a *audit) hook(id string, t map[string]string) {
-	of := ""
+	subject := ""
 	if at := strings.LastIndexByte(id, '!'); at >= 0 && strings.IndexByte(id[at:], '.') < 0 {
-		of = id[:at]
+		subject = id[:at]
 	}
-	a.must(t["hook_of"] == of, id, "is the hook of %q according to its id, and of %q according to its record", of, t["hook_of"])
-	if of == "" {
+	a.must(t["hook_of"] == subject, id, "is the hook of %q according to its id, and of %q according to its record", subject, t["hook_of"])
+	if subject == "" {
 		return
 	}
 	a.must(t["deadline_at"] != "" && t["role"] == "", id, "is a hook, and must have a deadline and no role")
-	if ended, known := a.Tasks[of]; known {
-		a.must(!Live(ended), id, "is the hook of a task that lives")
+	if task, ok := a.Tasks[subject]; ok {
+		a.must(!Live(task), id, "is the hook of a task that lives")
 	}
 	for name := range t {
 		a.must(name == "hook_of" || !strings.HasPrefix(name, "hook_"), id, "is a hook and has %s", name)
@@ -265,8 +265,8 @@ func (a *audit) iff(key, id, score string, should bool) {
 	if should {
 		a.must(a.in(key, id, score), id, "must be in %s at %s", key, score)
 	} else {
-		_, there := a.Zsets[key][id]
-		a.must(!there, id, "must not be in %s", key)
+		_, ok := a.Zsets[key][id]
+		a.must(!ok, id, "must not be in %s", key)
 	}
 }
 
@@ -281,12 +281,12 @@ func belongs(child, owner map[string]string) bool {
 // ancestry checks a child against its owner: the owner lists the child, the child's deadline is not
 // later than the owner's, and the child outlives the owner only while the sweep ends the owner's children.
 func (a *audit) ancestry(id string, t map[string]string) {
-	of := names.OwnerOf(id)
-	if of == "" {
+	ownerID := names.OwnerOf(id)
+	if ownerID == "" {
 		return
 	}
-	owner, known := a.Tasks[of]
-	if !known {
+	owner, ok := a.Tasks[ownerID]
+	if !ok {
 		a.cure = ownerLost
 		a.must(!Live(t), id, "lives and its owner has no record")
 		return
@@ -296,7 +296,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 	}
 	if Live(owner) {
 		a.cure = ofTask("children")
-		a.must(slices.Contains(a.Lists["children:"+of], id), id, "is not among its owner's children")
+		a.must(slices.Contains(a.Lists["children:"+ownerID], id), id, "is not among its owner's children")
 		a.cure = ofTask("")
 		a.must(!a.in("retained", id, ""), id, "is in retained while its owner lives")
 	}
@@ -306,7 +306,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		a.must(final != "" && engine.Number(final) <= engine.Number(bound), id, "has a later deadline than its owner, or none")
 	}
 	if Live(t) && !Live(owner) {
-		_, draining := a.Zsets["draining"][of]
+		_, draining := a.Zsets["draining"][ownerID]
 		a.cure = ofTask("draining")
 		a.must(draining, id, "lives though its owner has ended, and the owner is not in draining, so nothing ends it")
 	}
@@ -321,9 +321,9 @@ func (a *audit) indexes() {
 		}
 		a.cure = ofTask(key)
 		for id := range members {
-			t, known := a.Tasks[id]
-			if !known {
-				a.found(id, "is in %s and has no record", key)
+			t, exists := a.Tasks[id]
+			if !exists {
+				a.report(id, "is in %s and has no record", key)
 				continue
 			}
 			if kind == "retained" || kind == "draining" || kind == "dead" {
@@ -334,14 +334,14 @@ func (a *audit) indexes() {
 	a.cure = ofTask("")
 	for kind, ids := range a.Texts {
 		for id := range ids {
-			_, known := a.Tasks[id]
-			a.must(known, id, "has the key %s and no record", kind+id)
+			_, exists := a.Tasks[id]
+			a.must(exists, id, "has the key %s and no record", kind+id)
 		}
 	}
 	for key := range a.Lists {
 		if id, ok := strings.CutPrefix(key, "children:"); ok {
-			_, known := a.Tasks[id]
-			a.must(known, id, "has children and no record")
+			_, exists := a.Tasks[id]
+			a.must(exists, id, "has children and no record")
 		}
 	}
 }

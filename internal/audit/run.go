@@ -15,8 +15,8 @@ import (
 // membersTogether is about how many members of waits are read at a time.
 const membersTogether = 1000
 
-// brief is what the walk keeps of each task, to compare it with the sets. It is small, since there may be
-// millions of tasks.
+// brief is the part of a task's record that the walk keeps, to compare it with the sets. It is small, because there
+// may be millions of tasks.
 type brief struct {
 	queue, worker, counted  int32 // numbers of names; counted is the counter of a waiting agent
 	ended, running, waiting bool
@@ -24,8 +24,7 @@ type brief struct {
 	collects                bool // the ends of its children
 }
 
-// walk reads a partition once. Tasks may change meanwhile, so what seems wrong is read again before it is
-// reported.
+// walk reads a partition once. Tasks may change meanwhile, so a suspect is read again before it is reported.
 type walk struct {
 	*reader
 	tasks    map[string]brief
@@ -60,8 +59,8 @@ func Run(ctx context.Context, q *queue.Queue, partition int) ([]Finding, error) 
 
 // number returns a number for a name, so that each name is stored once.
 func (w *walk) number(name string) int32 {
-	n, known := w.numbers[name]
-	if !known {
+	n, ok := w.numbers[name]
+	if !ok {
 		n, name = int32(len(w.words)), strings.Clone(name)
 		w.words, w.numbers[name] = append(w.words, name), n
 	}
@@ -81,15 +80,15 @@ func (w *walk) lookAtKeys(ctx context.Context) error {
 			return err
 		}
 		for i, key := range keys {
-			name, kind, whose := parts(key, w.root)
-			is, _ := types[i].Text()
+			name, kind, whose := splitKey(key, w.root)
+			typ, _ := types[i].Text()
 			want, ours := keyTypes[kind]
 			switch {
-			case is == "none":
-			case !ours || kind == "" || is != want:
+			case typ == "none":
+			case !ours || kind == "" || typ != want:
 				odd = append(odd, name)
 			case aTasks[kind]:
-				if _, known := w.tasks[whose]; !known {
+				if _, ok := w.tasks[whose]; !ok {
 					ids = append(ids, whose)
 				}
 			case whose != "" && !seen[name]:
@@ -113,7 +112,7 @@ func (w *walk) lookAtKeys(ctx context.Context) error {
 	return w.lookAtOdd(ctx, odd)
 }
 
-// aTasks has the kinds of keys that hold the id of a task.
+// aTasks lists the kinds of keys that end with the id of a task.
 var aTasks = map[string]bool{"spec:": true, "state:": true, "payload:": true, "result:": true, "children:": true, "wait:": true, "pending:": true,
 	"settled:": true, "patience:": true, "journal:": true, "ends:": true}
 
@@ -126,8 +125,8 @@ func (w *walk) lookAtOdd(ctx context.Context, odd []string) error {
 	err := w.ask(ctx, types)
 	s := newSnapshot()
 	for i, name := range odd {
-		_, kind, _ := parts(name, "")
-		if is, _ := types[i].Text(); is != "none" && (is != keyTypes[kind] || kind == "") {
+		_, kind, _ := splitKey(name, "")
+		if typ, _ := types[i].Text(); typ != "none" && (typ != keyTypes[kind] || kind == "") {
 			s.Odd = append(s.Odd, name)
 		}
 	}
@@ -142,14 +141,14 @@ func (w *walk) lookAtOdd(ctx context.Context, odd []string) error {
 func (w *walk) lookAt(ctx context.Context, ids, also []string) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	for some := range slices.Chunk(ids, together) {
-		sizes, err := w.agents(ctx, some)
+	for chunk := range slices.Chunk(ids, together) {
+		sizes, err := w.agents(ctx, chunk)
 		if err != nil {
 			return err
 		}
 		var group, plain []string
 		var members int64
-		for _, id := range some {
+		for _, id := range chunk {
 			if n, agent := sizes[id]; !agent {
 				plain = append(plain, id)
 			} else if group, members = append(group, id), members+n; members >= membersTogether {
@@ -177,7 +176,7 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 		return err
 	}
 	for _, id := range p.ids {
-		if t, known := s.Tasks[id]; known {
+		if t, ok := s.Tasks[id]; ok {
 			status := queue.Status(t["status"])
 			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]), counted: w.number(t["counted_as"]),
 				ended: status.Ended(), running: status == queue.Running, waiting: status == queue.Waiting,
@@ -188,11 +187,11 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 	for _, f := range s.checkTasks(w.partition, p.ids) {
 		suspects[strings.TrimPrefix(f.Subject, "task:")] = true
 	}
-	return w.confirm(ctx, suspects, w.again(ctx, p.also))
+	return w.confirm(ctx, suspects, w.reread(ctx, p.also))
 }
 
-// again returns a function that reads tasks and the sets in also, and checks the tasks.
-func (w *walk) again(ctx context.Context, also []string) func(ids []string) (*Snapshot, []Finding, error) {
+// reread returns a function that reads tasks and the sets in also, and checks the tasks.
+func (w *walk) reread(ctx context.Context, also []string) func(ids []string) (*Snapshot, []Finding, error) {
 	return func(ids []string) (*Snapshot, []Finding, error) {
 		s, err := w.readPart(ctx, part{ids: ids, also: also, sure: true})
 		if err != nil {
@@ -211,11 +210,11 @@ func (w *walk) lookAtSets(ctx context.Context) error {
 		}
 	}
 	for _, key := range keys {
-		_, kind, name := parts(key, "")
+		_, kind, name := splitKey(key, "")
 		err := w.eachMember(ctx, key, func(members map[string]float64) error {
 			var ids []string
 			for id := range members {
-				if t, known := w.tasks[id]; !known || !w.belongs(t, kind, name) {
+				if t, ok := w.tasks[id]; !ok || !w.belongs(t, kind, name) {
 					ids = append(ids, id)
 				}
 			}
@@ -228,7 +227,7 @@ func (w *walk) lookAtSets(ctx context.Context) error {
 	return nil
 }
 
-// belongs reports whether a task can be in a set. It covers what the check of a single task does not.
+// belongs reports whether a task may be in a set. It covers the sets that the check of a single task does not read.
 func (w *walk) belongs(t brief, kind, name string) bool {
 	switch kind {
 	case "ready:":
@@ -245,16 +244,16 @@ func (w *walk) belongs(t brief, kind, name string) bool {
 
 // lookAtChildren reads all lists of children, and checks the children that are not in the list of their owner.
 func (w *walk) lookAtChildren(ctx context.Context) error {
-	owners, lost := map[string]bool{}, []string{}
+	owners, unlisted := map[string]bool{}, []string{}
 	for id := range w.tasks {
-		if owner, known := w.tasks[names.OwnerOf(id)]; known && !owner.ended {
+		if owner, ok := w.tasks[names.OwnerOf(id)]; ok && !owner.ended {
 			owners[names.OwnerOf(id)] = true
 		}
 	}
-	for of := range owners {
-		err := w.eachElement(ctx, "children:"+of, func(ids []string) {
+	for parent := range owners {
+		err := w.eachElement(ctx, "children:"+parent, func(ids []string) {
 			for _, id := range ids {
-				if t, known := w.tasks[id]; known {
+				if t, ok := w.tasks[id]; ok {
 					t.listed = true
 					w.tasks[strings.Clone(id)] = t
 				}
@@ -265,16 +264,16 @@ func (w *walk) lookAtChildren(ctx context.Context) error {
 		}
 	}
 	for id, t := range w.tasks {
-		if of := names.OwnerOf(id); owners[of] && !t.listed {
-			lost = append(lost, id)
+		if ownerID := names.OwnerOf(id); owners[ownerID] && !t.listed {
+			unlisted = append(unlisted, id)
 		}
 	}
-	for some := range slices.Chunk(lost, together) {
+	for chunk := range slices.Chunk(unlisted, together) {
 		suspects := map[string]bool{}
-		for _, id := range some {
+		for _, id := range chunk {
 			suspects[id] = true
 		}
-		if err := w.confirm(ctx, suspects, w.again(ctx, nil)); err != nil {
+		if err := w.confirm(ctx, suspects, w.reread(ctx, nil)); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ type Snapshot struct {
 // atOnce is how many elements a command replies with, and how many commands go in a pipeline.
 const atOnce = 500
 
-// keyTypes has the type of each kind of key. A kind with a colon is followed by a name.
+// keyTypes maps each kind of key to its Redis type. A kind with a colon is followed by a name.
 var keyTypes = map[string]string{
 	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
 	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
@@ -58,8 +58,8 @@ func Read(ctx context.Context, q *queue.Queue, p int) (*Snapshot, error) {
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	for some := range slices.Chunk(keys, atOnce) {
-		if err := s.read(ctx, q.Client(), root, some); err != nil {
+	for chunk := range slices.Chunk(keys, atOnce) {
+		if err := s.read(ctx, q.Client(), root, chunk); err != nil {
 			return nil, err
 		}
 	}
@@ -72,8 +72,8 @@ func Read(ctx context.Context, q *queue.Queue, p int) (*Snapshot, error) {
 	return s, r.readTasks(ctx, s, ids)
 }
 
-// parts splits a key: its name without the root, its kind, and the id or name after the kind.
-func parts(key, root string) (name, kind, whose string) {
+// splitKey splits a key: its name without the root, its kind, and the id or name after the kind.
+func splitKey(key, root string) (name, kind, whose string) {
 	name = strings.TrimPrefix(strings.TrimPrefix(key, root), ":")
 	if at := strings.IndexByte(name, ':'); at >= 0 {
 		return name, name[:at+1], name[at+1:]
@@ -94,7 +94,7 @@ func (s *Snapshot) read(ctx context.Context, rdb redis.UniversalClient, root str
 	var store []func()
 	_, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, key := range keys {
-			name, kind, id := parts(key, root)
+			name, kind, id := splitKey(key, root)
 			if want, ours := keyTypes[kind]; !ours || want != types[i].Val() && types[i].Val() != "none" {
 				s.Odd = append(s.Odd, name)
 				continue

@@ -33,30 +33,30 @@ func (w waitTally) add(countedAs string) {
 	}
 }
 
-// wrong returns what is wrong with the counters that a queue has, in words, and the counters with the right numbers:
-// waiting=2 bounded_all=1. Both are empty if nothing is wrong.
+// wrong describes the wrong counters of a queue in words, and returns them with the right numbers, for example
+// waiting=2 bounded_all=1. Both are empty if all counters are right.
 func (w waitTally) wrong(has map[string]string) (why string, right []string) {
-	var found []string
+	var differences []string
 	for _, name := range waitCounters {
 		if engine.Number(has[name]) == w[name] {
 			continue
 		}
-		what := "waiting tasks"
+		noun := "waiting tasks"
 		if bound, mode, ok := strings.Cut(name, "_"); ok {
-			what = "waiting tasks in mode " + mode + " (" + bound + ")"
+			noun = "waiting tasks in mode " + mode + " (" + bound + ")"
 		}
-		found = append(found, fmt.Sprintf("has counted %s %s, and there are %d", has[name], what, w[name]))
+		differences = append(differences, fmt.Sprintf("has counted %s %s, and there are %d", has[name], noun, w[name]))
 		right = append(right, fmt.Sprintf("%s=%d", name, w[name]))
 	}
-	return strings.Join(found, "; "), right
+	return strings.Join(differences, "; "), right
 }
 
 // tallyOf returns the counts of a queue, for the caller to add to.
-func tallyOf(all map[string]waitTally, name string) waitTally {
-	if all[name] == nil {
-		all[name] = waitTally{}
+func tallyOf(tallies map[string]waitTally, name string) waitTally {
+	if tallies[name] == nil {
+		tallies[name] = waitTally{}
 	}
-	return all[name]
+	return tallies[name]
 }
 
 // tallied has the counters of a queue that change with each task. If none of them has changed, no task of the queue has.

@@ -14,18 +14,18 @@ import (
 // waits checks an agent and its current wait: that it waits for something, that the wait can still be
 // decided, and that a sweep finds it when its time is over.
 func (a *audit) waits(id string, t map[string]string, status queue.Status) {
-	w, there := a.Hashes["wait:"+id]
+	w, ok := a.Hashes["wait:"+id]
 	a.cure = ofWait(t)
-	a.must(there == (t["waiting"] != ""), id, "must have the field waiting if and only if there is a wait:%s", id)
+	a.must(ok == (t["waiting"] != ""), id, "must have the field waiting if and only if there is a wait:%s", id)
 	state := w["state"]
 	a.must((status == queue.Waiting) == (state == "open" || state == "fired"), id, "is %s, and its wait is %q: it must be WAITING if and only if the wait is open or fired", status, state)
-	a.must(!there || w["entry"] == t["waiting"], id, "is at the wait %q according to its record, and its wait is %q", t["waiting"], w["entry"])
+	a.must(!ok || w["entry"] == t["waiting"], id, "is at the wait %q according to its record, and its wait is %q", t["waiting"], w["entry"])
 	a.cure = contradiction
 	a.attempt(id, t, status)
 	a.cure = ofTask("")
-	a.looked(id, t, w)
+	a.clock(id, t, w)
 	a.cure = ofWait(t)
-	if !there {
+	if !ok {
 		a.must(a.Zsets["pending:"+id] == nil && a.Lists["settled:"+id] == nil, id, "has members of a wait, and no wait")
 		return
 	}
@@ -62,10 +62,10 @@ func (a *audit) attempt(id string, t map[string]string, status queue.Status) {
 	}
 }
 
-// looked checks that a wait is in waits at the instant of its limit or of the first patience, or while it has
+// clock checks that a wait is in waits at the instant of its limit or of the first patience, or while it has
 // losers left to end, and that no other wait is.
-func (a *audit) looked(id string, t, w map[string]string) {
-	_, there := a.Zsets["waits"][id]
+func (a *audit) clock(id string, t, w map[string]string) {
+	_, ok := a.Zsets["waits"][id]
 	switch w["state"] {
 	case "open":
 		first := w["wait_deadline_at"]
@@ -77,16 +77,16 @@ func (a *audit) looked(id string, t, w map[string]string) {
 		a.iff("waits", id, first, first != "")
 	case "fired":
 		// An agent that is out of time itself is not woken: its end is written instead.
-		ends := t["deadline_at"] + t["until"] + t["limit_at"]
-		for of := names.OwnerOf(id); of != ""; of = names.OwnerOf(of) {
-			if _, draining := a.Zsets["draining"][of]; draining {
-				ends = "with its owner"
+		end := t["deadline_at"] + t["until"] + t["limit_at"]
+		for owner := names.OwnerOf(id); owner != ""; owner = names.OwnerOf(owner) {
+			if _, draining := a.Zsets["draining"][owner]; draining {
+				end = "with its owner"
 			}
 		}
 		// Nor is an agent woken whose own limit in its owner's wait is over: the sweep looks at it again.
-		a.must(there || ends != "", id, "has a wait that fired, and nothing wakes it")
+		a.must(ok || end != "", id, "has a wait that fired, and nothing wakes it")
 	default:
-		a.must(!there, id, "must not be in waits")
+		a.must(!ok, id, "must not be in waits")
 	}
 }
 
@@ -95,31 +95,31 @@ func (a *audit) looked(id string, t, w map[string]string) {
 func (a *audit) members(id string, w map[string]string) {
 	names := strings.Fields(w["members"])
 	pending, settled := a.Zsets["pending:"+id], a.Lists["settled:"+id]
-	var kept string
+	var limit string
 	if until := strings.Fields(a.Hashes["journal:"+id]["until"]); len(until) > 1 && until[0] == w["entry"] && until[1] != "none" {
-		kept = until[1]
+		limit = until[1]
 	}
-	seen, ended := map[string]bool{}, map[string]bool{}
+	seen, isSettled := map[string]bool{}, map[string]bool{}
 	for _, name := range settled {
-		ended[name] = true
+		isSettled[name] = true
 	}
 	for _, name := range names {
 		a.must(!seen[name], id, "waits for %s twice", name)
 		seen[name] = true
 		_, waits := pending[name]
-		has := ended[name]
+		has := isSettled[name]
 		a.must(!(waits && has), id, "has a member %s that is both pending and settled", name)
 		if w["state"] != "fired" {
 			a.must(waits || has, id, "has a member %s that is neither pending nor settled", name)
 		}
-		member, known := a.Tasks[id+"."+name]
+		member, ok := a.Tasks[id+"."+name]
 		before := a.cure
 		a.cure = memberLost
-		a.must(known, id, "waits for %s, and there is no such task", name)
+		a.must(ok, id, "waits for %s, and there is no such task", name)
 		a.cure = before
 		a.must(!has || !Live(member), id, "has settled %s, which lives", name)
-		if ends := cmp.Or(w["wait_deadline_at"], kept); waits && known && w["state"] != "fired" {
-			late := ends != "" && engine.Number(member["completed_at"]) > engine.Number(ends)
+		if deadline := cmp.Or(w["wait_deadline_at"], limit); waits && ok && w["state"] != "fired" {
+			late := deadline != "" && engine.Number(member["completed_at"]) > engine.Number(deadline)
 			a.must(Live(member) || late, id, "waits for %s, which ended before the limit", name)
 		}
 	}
@@ -135,8 +135,8 @@ func (a *audit) members(id string, w map[string]string) {
 	}
 }
 
-// counted checks the counters of a wait against the ends of its members, and that it has fired if and only if
-// they decide it.
+// counted checks that the counters of a wait match the ends of its members, and that the wait has fired if and only
+// if they decide it.
 func (a *audit) counted(id string, w map[string]string) {
 	settled := a.Lists["settled:"+id]
 	var ok, bad int64
@@ -171,7 +171,7 @@ func (a *audit) counted(id string, w map[string]string) {
 	}
 }
 
-// regard returns what an ended member counts as: 'o', 'b' or 'n' (lua/agent/rules.lua).
+// regard returns how the wait counts an ended member: 'o', 'b' or 'n' (lua/agent/rules.lua).
 func regard(mask string, t map[string]string) byte {
 	place := 1
 	switch {
@@ -227,6 +227,6 @@ func (a *audit) remembered() {
 
 // ofAgent checks that a key belongs to an agent that lives.
 func (a *audit) ofAgent(key, id string) {
-	t, known := a.Tasks[id]
-	a.must(known && Live(t), id, "has the key %s, and has ended or has no record", key)
+	t, ok := a.Tasks[id]
+	a.must(ok && Live(t), id, "has the key %s, and has ended or has no record", key)
 }
