@@ -1,4 +1,4 @@
-// Package doctor checks whether a Redis, its settings and a namespace are set up for Curfew, and says how to fix each problem. It
+// Package doctor checks whether a Redis, its settings and a namespace are set up for Curfew, and explains how to fix each problem. It
 // changes no data. To check the rights of a role it opens the namespace as a program of that role does, which may load functions.
 package doctor
 
@@ -18,7 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Level says how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels.
@@ -28,7 +28,7 @@ const (
 	Fail Level = "fail" // it does not work
 )
 
-// Finding is what was found about a subject.
+// Finding is the result of one check.
 type Finding struct {
 	Level   Level  `json:"level"`
 	Subject string `json:"subject"`
@@ -37,7 +37,7 @@ type Finding struct {
 	Node    string `json:"node,omitempty"` // of a cluster: the master that it is about
 }
 
-// Config says what to check.
+// Config selects the checks.
 type Config struct {
 	Namespace string
 	// Access is the role whose rights the user must have. Defaults to AccessAll.
@@ -55,17 +55,17 @@ type examination struct {
 	findings []Finding
 }
 
-func (x *examination) found(level Level, subject, text, cure string) {
+func (x *examination) report(level Level, subject, text, cure string) {
 	x.findings = append(x.findings, Finding{level, subject, text, cure, x.node})
 }
 
-// Examine checks a server and a namespace, and returns what it found in the order in which it looked. It returns an error only if the
+// Examine checks a server and a namespace, and returns its findings in the order of the checks. It returns an error only if the
 // server cannot be reached, or the name of the namespace is not valid.
 func Examine(ctx context.Context, rdb redis.UniversalClient, c Config) ([]Finding, error) {
 	x := &examination{Config: c, rdb: rdb}
 	var err error
 	if x.server, err = operate.Connect(ctx, rdb); errors.Is(err, refusal.ErrUnfit) || errors.Is(err, refusal.ErrNoRight) {
-		x.found(Fail, "server", without(refusal.ErrUnfit, err), "")
+		x.report(Fail, "server", without(refusal.ErrUnfit, err), "")
 		return x.findings, nil
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func Examine(ctx context.Context, rdb redis.UniversalClient, c Config) ([]Findin
 		if errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrInvalid) || ctx.Err() != nil {
 			return nil, err
 		}
-		x.found(Fail, "namespace", err.Error(), "")
+		x.report(Fail, "namespace", err.Error(), "")
 	}
 	return x.findings, nil
 }
@@ -93,7 +93,7 @@ func Worst(findings []Finding) Level {
 	return OK
 }
 
-// without returns the text of an error without that of a kind in front.
+// without returns the text of an error without the prefix that its kind adds.
 func without(kind, err error) string {
 	return strings.TrimPrefix(err.Error(), kind.Error()+": ")
 }
@@ -106,9 +106,9 @@ func (x *examination) denied(subject string, err error) bool {
 	}
 	switch text := err.Error(); {
 	case engine.Denied(err), errors.Is(err, refusal.ErrNoRight):
-		x.found(OK, subject, "not checked: the user has no right to look", "")
+		x.report(OK, subject, "not checked: the user has no right to look", "")
 	case strings.Contains(text, "unknown command"), strings.Contains(text, "unknown subcommand"), strings.Contains(text, "unsupported"):
-		x.found(OK, subject, "not checked: this server does not support the command", "")
+		x.report(OK, subject, "not checked: this server does not support the command", "")
 	default:
 		return false
 	}
@@ -121,40 +121,40 @@ func (x *examination) lookAtNamespace(ctx context.Context) error {
 	cure := "create it with `curfew namespace create " + x.Namespace + "`, or give another with --namespace"
 	switch {
 	case errors.Is(err, refusal.ErrNoNamespace):
-		x.found(Fail, "namespace", fmt.Sprintf("there is no namespace %s", x.Namespace), cure)
+		x.report(Fail, "namespace", fmt.Sprintf("there is no namespace %s", x.Namespace), cure)
 		return nil
 	case err != nil:
 		return err
 	case errors.Is(n.Err, refusal.ErrNoRight):
-		x.found(Fail, "rights", without(refusal.ErrNoRight, n.Err), "grant what is named: docs/how-to/security.md has the rules of each role")
+		x.report(Fail, "rights", without(refusal.ErrNoRight, n.Err), "grant what is named: docs/how-to/security.md has the rules of each role")
 		return nil
 	case n.Err != nil:
-		x.found(Fail, "namespace", n.Err.Error(), "")
+		x.report(Fail, "namespace", n.Err.Error(), "")
 		return nil
 	case n.Version == operate.Removing:
-		x.found(Fail, "namespace", x.Namespace+" is being removed", "finish that with `curfew namespace rm "+x.Namespace+"`")
+		x.report(Fail, "namespace", x.Namespace+" is being removed", "finish that with `curfew namespace rm "+x.Namespace+"`")
 		return nil
 	case !n.Known():
-		x.found(Fail, "namespace", fmt.Sprintf("%s has records of version %s, which this program does not know", x.Namespace, n.Version), "use a release of curfew that works with that version: docs/how-to/upgrade.md")
+		x.report(Fail, "namespace", fmt.Sprintf("%s has records of version %s, which this program does not know", x.Namespace, n.Version), "use a release of curfew that works with that version: docs/how-to/upgrade.md")
 		return nil
 	case len(n.Missing) > 0:
-		x.found(Fail, "namespace", fmt.Sprintf("%s lacks %d of its %d partitions", x.Namespace, len(n.Missing), n.Partitions), "create them with `curfew namespace create "+x.Namespace+"`")
+		x.report(Fail, "namespace", fmt.Sprintf("%s lacks %d of its %d partitions", x.Namespace, len(n.Missing), n.Partitions), "create them with `curfew namespace create "+x.Namespace+"`")
 		return nil
 	}
-	x.found(OK, "namespace", fmt.Sprintf("%s, partitions: %d", n.Name, n.Partitions), "")
+	x.report(OK, "namespace", fmt.Sprintf("%s, partitions: %d", n.Name, n.Partitions), "")
 	q, err := queue.Open(ctx, x.rdb, queue.Config{Namespace: x.Namespace, Access: x.Access, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, refusal.ErrNoRight) {
-		x.found(Fail, "rights", fmt.Sprintf("for the role %s: %s", x.Access, without(refusal.ErrNoRight, err)), "grant what is named: docs/how-to/security.md has the rules of each role")
+		x.report(Fail, "rights", fmt.Sprintf("for the role %s: %s", x.Access, without(refusal.ErrNoRight, err)), "grant what is named: docs/how-to/security.md has the rules of each role")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	x.found(OK, "rights", fmt.Sprintf("the user has those of the role %s", x.Access), "")
+	x.report(OK, "rights", fmt.Sprintf("the user has those of the role %s", x.Access), "")
 	return x.lookAtWork(ctx, q)
 }
 
-// counted returns a number and what there is of it: 1 worker, 2 workers.
+// counted returns a number with its noun, for example "1 worker" or "2 workers".
 func counted(n int64, one, several string) string {
 	if n == 1 {
 		return "1 " + one

@@ -56,10 +56,10 @@ func (x *examination) lookAtServer(ctx context.Context, node *redis.Client) {
 	}
 }
 
-// lookAtVersion says what the server is. operate.Connect refuses servers that are too old.
+// lookAtVersion reports the product and version of the server. operate.Connect refuses servers that are too old.
 func (x *examination) lookAtVersion(facts map[string]string) {
 	if engine.Embedded(facts) {
-		x.found(Warn, "server", "the embedded server of `curfew dev`: one node that keeps nothing, has no users, and is slower than Redis", "use a real Redis to measure, and wherever tasks must not be lost")
+		x.report(Warn, "server", "the embedded server of `curfew dev`: one node that keeps nothing, has no users, and is slower than Redis", "use a real Redis to measure, and wherever tasks must not be lost")
 		return
 	}
 	if facts["redis_version"] == "" {
@@ -72,14 +72,14 @@ func (x *examination) lookAtVersion(facts map[string]string) {
 		}
 	}
 	if role := facts["role"]; role == "slave" {
-		x.found(Fail, "server", text+", a replica", "connect to its master "+facts["master_host"]+":"+facts["master_port"])
+		x.report(Fail, "server", text+", a replica", "connect to its master "+facts["master_host"]+":"+facts["master_port"])
 		return
 	}
 	if facts["loading"] == "1" {
-		x.found(Fail, "server", text+", which still loads its data", "wait until it has loaded them")
+		x.report(Fail, "server", text+", which still loads its data", "wait until it has loaded them")
 		return
 	}
-	x.found(OK, "server", text+", a master", "")
+	x.report(OK, "server", text+", a master", "")
 }
 
 func number(facts map[string]string, name string) float64 {
@@ -90,33 +90,33 @@ func number(facts map[string]string, name string) float64 {
 func mib(bytes float64) string { return fmt.Sprintf("%.0f MiB", bytes/(1<<20)) }
 
 func (x *examination) lookAtMemory(facts map[string]string) {
-	most := number(facts, "maxmemory")
+	limit := number(facts, "maxmemory")
 	switch policy := facts["maxmemory_policy"]; {
 	case policy == "":
 	case policy == "noeviction":
-		x.found(OK, "eviction", "maxmemory-policy is noeviction", "")
-	case most == 0:
-		x.found(Warn, "eviction", "maxmemory-policy is "+policy+": Redis would evict tasks and deadlines if maxmemory were set", "run CONFIG SET maxmemory-policy noeviction")
+		x.report(OK, "eviction", "maxmemory-policy is noeviction", "")
+	case limit == 0:
+		x.report(Warn, "eviction", "maxmemory-policy is "+policy+": Redis would evict tasks and deadlines if maxmemory were set", "run CONFIG SET maxmemory-policy noeviction")
 	default:
-		x.found(Fail, "eviction", "maxmemory-policy is "+policy+": a full Redis evicts tasks and deadlines", "run CONFIG SET maxmemory-policy noeviction")
+		x.report(Fail, "eviction", "maxmemory-policy is "+policy+": a full Redis evicts tasks and deadlines", "run CONFIG SET maxmemory-policy noeviction")
 	}
 	used, system := number(facts, "used_memory"), number(facts, "total_system_memory")
 	switch {
 	case used == 0:
-	case most > 0:
-		text := fmt.Sprintf("%s of %s (maxmemory) are used", mib(used), mib(most))
+	case limit > 0:
+		text := fmt.Sprintf("%s of %s (maxmemory) are used", mib(used), mib(limit))
 		switch {
-		case used > 0.95*most:
-			x.found(Fail, "memory", text+": new tasks are refused when it is full", "raise maxmemory, or remove what is not needed")
-		case used > 0.8*most:
-			x.found(Warn, "memory", text, "raise maxmemory, or shorten the retention of tasks")
+		case used > 0.95*limit:
+			x.report(Fail, "memory", text+": new tasks are refused when it is full", "raise maxmemory, or remove what is not needed")
+		case used > 0.8*limit:
+			x.report(Warn, "memory", text, "raise maxmemory, or shorten the retention of tasks")
 		default:
-			x.found(OK, "memory", text, "")
+			x.report(OK, "memory", text, "")
 		}
 	case system > 0 && used > 0.6*system:
-		x.found(Warn, "memory", fmt.Sprintf("%s of the %s of the machine are used, and maxmemory is not set", mib(used), mib(system)), "set maxmemory, so that Redis refuses tasks before the system kills it")
+		x.report(Warn, "memory", fmt.Sprintf("%s of the %s of the machine are used, and maxmemory is not set", mib(used), mib(system)), "set maxmemory, so that Redis refuses tasks before the system kills it")
 	default:
-		x.found(OK, "memory", fmt.Sprintf("%s are used, and maxmemory is not set", mib(used)), "")
+		x.report(OK, "memory", fmt.Sprintf("%s are used, and maxmemory is not set", mib(used)), "")
 	}
 }
 
@@ -126,19 +126,19 @@ func (x *examination) lookAtPersistence(facts map[string]string) {
 	}
 	before := len(x.findings)
 	if status := facts["aof_last_write_status"]; facts["aof_enabled"] == "1" && status != "ok" && status != "" {
-		x.found(Fail, "persistence", "the last write to the append-only file failed", "look into the log of Redis: the disk may be full")
+		x.report(Fail, "persistence", "the last write to the append-only file failed", "look into the log of Redis: the disk may be full")
 	}
 	if status := facts["rdb_last_bgsave_status"]; status != "ok" && status != "" {
-		x.found(Fail, "persistence", "the last snapshot failed, so Redis may refuse writes", "look into the log of Redis: the disk may be full")
+		x.report(Fail, "persistence", "the last snapshot failed, so Redis may refuse writes", "look into the log of Redis: the disk may be full")
 	}
 	if status := facts["aof_last_bgrewrite_status"]; status != "ok" && status != "" {
-		x.found(Warn, "persistence", "the last rewrite of the append-only file failed, so it grows", "look into the log of Redis, and run BGREWRITEAOF")
+		x.report(Warn, "persistence", "the last rewrite of the append-only file failed, so it grows", "look into the log of Redis, and run BGREWRITEAOF")
 	}
 	if facts["aof_enabled"] == "0" {
-		x.found(Warn, "persistence", "appendonly is no: a restart loses all changes since the last snapshot", "run CONFIG SET appendonly yes, and set it in the configuration file")
+		x.report(Warn, "persistence", "appendonly is no: a restart loses all changes since the last snapshot", "run CONFIG SET appendonly yes, and set it in the configuration file")
 	}
 	if len(x.findings) == before {
-		x.found(OK, "persistence", "the append-only file is written", "")
+		x.report(OK, "persistence", "the append-only file is written", "")
 	}
 }
 
@@ -159,11 +159,11 @@ func (x *examination) lookAtReplicas(facts map[string]string) {
 	}
 	switch {
 	case n == 0:
-		x.found(OK, "replicas", "none: when this server is gone, nothing takes over", "")
+		x.report(OK, "replicas", "none: when this server is gone, nothing takes over", "")
 	case late > 0:
-		x.found(Warn, "replicas", fmt.Sprintf("%d of %d are not in step", late, n), "look into the logs of the replicas")
+		x.report(Warn, "replicas", fmt.Sprintf("%d of %d are not in step", late, n), "look into the logs of the replicas")
 	default:
-		x.found(OK, "replicas", fmt.Sprintf("%d, in step", n), "")
+		x.report(OK, "replicas", fmt.Sprintf("%d, in step", n), "")
 	}
 }
 
@@ -188,12 +188,12 @@ func (x *examination) lookAtClock(ctx context.Context, node *redis.Client) {
 	}
 	text := fmt.Sprintf("that of Redis is %v %s the local one, ± %v", duration.Duration(ahead.Abs().Round(time.Millisecond)), word, duration.Duration(max((best/2).Round(time.Millisecond), time.Millisecond)))
 	if ahead.Abs() > time.Second+best {
-		x.found(Warn, "clock", text, "run NTP on both: deadlines are kept by the clock of Redis, and programs that give instants use their own")
+		x.report(Warn, "clock", text, "run NTP on both: deadlines are kept by the clock of Redis, and programs that give instants use their own")
 	} else {
-		x.found(OK, "clock", text, "")
+		x.report(OK, "clock", text, "")
 	}
 	if best > 50*time.Millisecond {
-		x.found(Warn, "network", fmt.Sprintf("a round trip takes %v", duration.Duration(best.Round(time.Millisecond))), "run programs near Redis")
+		x.report(Warn, "network", fmt.Sprintf("a round trip takes %v", duration.Duration(best.Round(time.Millisecond))), "run programs near Redis")
 	}
 }
 
@@ -216,11 +216,11 @@ func (x *examination) lookAtSlowCalls(ctx context.Context, node *redis.Client) {
 	}
 	switch text := fmt.Sprintf("%s in the slow log of the last hour, the longest took %v", counted(int64(n), "function or script is", "functions or scripts are"), duration.Duration(longest.Round(time.Millisecond))); {
 	case longest > 100*time.Millisecond:
-		x.found(Warn, "slow calls", text, "see SLOWLOG GET: Redis does nothing else meanwhile; is the machine busy, or does it swap?")
+		x.report(Warn, "slow calls", text, "see SLOWLOG GET: Redis does nothing else meanwhile; is the machine busy, or does it swap?")
 	case n > 0:
-		x.found(OK, "slow calls", text, "")
+		x.report(OK, "slow calls", text, "")
 	default:
-		x.found(OK, "slow calls", "none in the last hour", "")
+		x.report(OK, "slow calls", "none in the last hour", "")
 	}
 }
 
@@ -236,14 +236,14 @@ func (x *examination) lookAtCluster(ctx context.Context, node *redis.Client) {
 	before := len(x.findings)
 	ms, _ := strconv.Atoi(settings["cluster-node-timeout"])
 	if timeout := time.Duration(ms) * time.Millisecond; 4*timeout > defaultLease {
-		x.found(Warn, "cluster", fmt.Sprintf("cluster-node-timeout is %v, and the lease of a worker should be four times as long (its default is 15s): a failover looks like the death of all workers", duration.Duration(timeout)),
+		x.report(Warn, "cluster", fmt.Sprintf("cluster-node-timeout is %v, and the lease of a worker should be four times as long (its default is 15s): a failover looks like the death of all workers", duration.Duration(timeout)),
 			"run CONFIG SET cluster-node-timeout 1000 on each node, or raise worker.Config.Lease")
 	}
 	if settings["cluster-require-full-coverage"] == "yes" {
-		x.found(Warn, "cluster", "if one master fails, all partitions stop until its replica has taken over", "run CONFIG SET cluster-require-full-coverage no on each node")
+		x.report(Warn, "cluster", "if one master fails, all partitions stop until its replica has taken over", "run CONFIG SET cluster-require-full-coverage no on each node")
 	}
 	if len(x.findings) == before {
-		x.found(OK, "cluster", "its node timeout fits the leases", "")
+		x.report(OK, "cluster", "its node timeout fits the leases", "")
 	}
 }
 
@@ -256,13 +256,13 @@ func (x *examination) lookAtLibraries(ctx context.Context) {
 		}
 		if l.Err != nil {
 			if !x.denied("functions", l.Err) {
-				x.found(OK, "functions", "not checked: "+l.Err.Error(), "")
+				x.report(OK, "functions", "not checked: "+l.Err.Error(), "")
 			}
 			continue
 		}
 		x.lookAtFacade(l)
 		if n := len(l.Unused()); n > 0 {
-			x.found(OK, "functions", counted(int64(n), "library", "libraries")+" of programs in Go of other versions", "once none of them runs, `curfew functions prune` removes them")
+			x.report(OK, "functions", counted(int64(n), "library", "libraries")+" of programs in Go of other versions", "once none of them runs, `curfew functions prune` removes them")
 		}
 	}
 }
@@ -270,15 +270,15 @@ func (x *examination) lookAtLibraries(ctx context.Context) {
 func (x *examination) lookAtFacade(l operate.Libraries) {
 	at := slices.IndexFunc(l.Has, func(library operate.Library) bool { return library.Name == "curfew" })
 	if at < 0 {
-		x.found(Warn, "functions", "the functions for programs in other languages are not loaded", "run `curfew functions load`")
+		x.report(Warn, "functions", "the functions for programs in other languages are not loaded", "run `curfew functions load`")
 		return
 	}
 	switch library := l.Has[at]; {
 	case library.Kind == operate.Foreign:
-		x.found(Warn, "functions", "another program has a library named curfew, so programs in other languages cannot call Curfew", "rename that library")
+		x.report(Warn, "functions", "another program has a library named curfew, so programs in other languages cannot call Curfew", "rename that library")
 	case library.Mine:
-		x.found(OK, "functions", fmt.Sprintf("build %d, that of this program", library.Build), "")
+		x.report(OK, "functions", fmt.Sprintf("build %d, that of this program", library.Build), "")
 	default:
-		x.found(Warn, "functions", fmt.Sprintf("build %d, of another version than this program", library.Build), "run `curfew functions load` with the newest version of curfew")
+		x.report(Warn, "functions", fmt.Sprintf("build %d, of another version than this program", library.Build), "run `curfew functions load` with the newest version of curfew")
 	}
 }

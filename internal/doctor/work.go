@@ -24,7 +24,7 @@ const late = time.Second
 // clocks are the sorted sets of a partition whose entries are due at their score.
 var clocks = []string{"deadlines", "limits", "delayed", "waits", "workers"}
 
-// lookAtWork checks whether what is due is done, and whether somebody does the tasks.
+// lookAtWork checks that due changes are written in time, and that workers handle the tasks.
 func (x *examination) lookAtWork(ctx context.Context, q *queue.Queue) error {
 	overdue, idle, err := x.lookAtClocks(ctx, q)
 	if x.denied("due work", err) {
@@ -35,17 +35,17 @@ func (x *examination) lookAtWork(ctx context.Context, q *queue.Queue) error {
 	}
 	switch {
 	case len(idle) > 0 && !overdue.some:
-		x.found(Warn, "reaper", "no reaper runs in "+partitions(idle), "run `curfew reap`, or a worker, before tasks with deadlines are enqueued")
+		x.report(Warn, "reaper", "no reaper runs in "+partitions(idle), "run `curfew reap`, or a worker, before tasks with deadlines are enqueued")
 	case len(idle) > 0:
-		x.found(Fail, "reaper", "no reaper runs in "+partitions(idle)+", so deadlines are not kept", "run `curfew reap`, or a worker")
+		x.report(Fail, "reaper", "no reaper runs in "+partitions(idle)+", so deadlines are not kept", "run `curfew reap`, or a worker")
 	default:
-		x.found(OK, "reaper", "one runs in each partition", "")
+		x.report(OK, "reaper", "one runs in each partition", "")
 	}
 	if overdue.n > 0 {
-		x.found(Fail, "due work", fmt.Sprintf("%s more than %v past, the oldest for %v", counted(overdue.n, "instant is", "instants are"), duration.Duration(late), duration.Duration(overdue.oldest.Round(time.Millisecond))),
+		x.report(Fail, "due work", fmt.Sprintf("%s more than %v past, the oldest for %v", counted(overdue.n, "instant is", "instants are"), duration.Duration(late), duration.Duration(overdue.oldest.Round(time.Millisecond))),
 			"run another reaper, and look into the logs of those that run")
 	} else {
-		x.found(OK, "due work", "everything that is due is written", "")
+		x.report(OK, "due work", "everything that is due is written", "")
 	}
 	if x.Quick {
 		return nil
@@ -73,7 +73,7 @@ type due struct {
 	oldest time.Duration
 }
 
-// lookAtClocks returns what is overdue, and the partitions without a reaper. A key of another type has nothing.
+// lookAtClocks returns the overdue instants, and the partitions without a reaper. It skips a key of the wrong type.
 func (x *examination) lookAtClocks(ctx context.Context, q *queue.Queue) (overdue due, idle []int, err error) {
 	now, err := times(ctx, q)
 	if err != nil {
@@ -127,21 +127,21 @@ func (x *examination) lookAtClocks(ctx context.Context, q *queue.Queue) (overdue
 	return overdue, idle, nil
 }
 
-// times returns the time of the server of each partition. It asks each server once.
+// times returns the server time for each partition. It asks each server once.
 func times(ctx context.Context, q *queue.Queue) ([]time.Time, error) {
-	of := map[redis.Cmdable]time.Time{}
+	byNode := map[redis.Cmdable]time.Time{}
 	list := make([]time.Time, q.Partitions())
 	for p := range list {
 		node, err := q.Engine().Node(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		if _, asked := of[node]; !asked {
-			if of[node], err = node.Time(ctx).Result(); err != nil {
+		if _, asked := byNode[node]; !asked {
+			if byNode[node], err = node.Time(ctx).Result(); err != nil {
 				return nil, err
 			}
 		}
-		list[p] = of[node]
+		list[p] = byNode[node]
 	}
 	return list, nil
 }
@@ -162,9 +162,9 @@ func (x *examination) lookAtLatency(ctx context.Context, q *queue.Queue) error {
 	slices.Sort(took)
 	text := fmt.Sprintf("a call that reads takes %v", duration.Duration(max(took[2].Round(10*time.Microsecond), 10*time.Microsecond)))
 	if took[2] > 20*time.Millisecond {
-		x.found(Warn, "calls", text, "is Redis busy with something else (SLOWLOG GET), or far away?")
+		x.report(Warn, "calls", text, "is Redis busy with something else (SLOWLOG GET), or far away?")
 	} else {
-		x.found(OK, "calls", text, "")
+		x.report(OK, "calls", text, "")
 	}
 	return nil
 }
@@ -189,25 +189,25 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 		unserved, nearest, _ := crew.Unserved(s.Queue)
 		switch {
 		case s.Paused:
-			x.found(Warn, "queues", waits+"it is paused", "resume it")
+			x.report(Warn, "queues", waits+"it is paused", "resume it")
 		case len(workers) == 0:
-			x.found(Warn, "queues", waits+"no worker lives", "run one that serves it")
+			x.report(Warn, "queues", waits+"no worker lives", "run one that serves it")
 		case unserved:
 			cure := "run one that serves it"
 			if nearest != "" {
 				cure += ", or enqueue to " + nearest
 			}
-			x.found(Warn, "queues", waits+"no live worker serves it", cure)
+			x.report(Warn, "queues", waits+"no live worker serves it", cure)
 		}
 	}
 	if err := x.lookAtBounced(ctx, q, crew); err != nil {
 		return err
 	}
 	if stats.Broken > 0 {
-		x.found(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
+		x.report(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
 	}
 	if len(x.findings) == before {
-		x.found(OK, "queues", fmt.Sprintf("%s, and every queue with tasks in line has a worker", counted(int64(len(workers)), "worker", "workers")), "")
+		x.report(OK, "queues", fmt.Sprintf("%s, and every queue with tasks in line has a worker", counted(int64(len(workers)), "worker", "workers")), "")
 	}
 	return nil
 }
@@ -218,35 +218,36 @@ const looked = 100
 // lookAtBounced looks for tasks that workers give back again and again, since none of them handles their kind. Such a task starts again
 // soon, so it is among the first that are delayed.
 func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
-	found := map[string]int64{}
+	counts := map[string]int64{}
 	delayed := make([]*redis.StringSliceCmd, q.Partitions())
 	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) { delayed[p] = pipe.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1) })
 	for p, reply := range delayed {
 		ids, err := reply.Result()
 		if err == nil {
-			err = addBounced(ctx, q, p, ids, crew, found)
+			err = addBounced(ctx, q, p, ids, crew, counts)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, what := range slices.Sorted(maps.Keys(found)) {
-		words := strings.SplitN(what, " ", 3)
+	for _, line := range slices.Sorted(maps.Keys(counts)) {
+		words := strings.SplitN(line, " ", 3)
 		cure := "run one that does"
 		if words[2] != "" {
 			cure += ", or enqueue the kind " + words[2]
 		}
-		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: at least %s given back again and again", words[0], words[1], counted(found[what], "task is", "tasks are")), cure)
+		x.report(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: at least %s given back again and again", words[0], words[1], counted(counts[line], "task is", "tasks are")), cure)
 	}
 	return nil
 }
 
-// addBounced counts those of some tasks of a partition that were given back and that no worker handles, by queue, kind and the nearest kind.
-func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, found map[string]int64) error {
+// addBounced counts the tasks that workers gave back and that no worker handles, by queue, kind and the most similar
+// kind that workers handle.
+func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, counts map[string]int64) error {
 	for len(ids) > 0 {
 		records, _, err := q.GetSome(ctx, p, ids)
 		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
-			break // `curfew fsck` tells of it
+			break // `curfew fsck` reports it
 		}
 		if err != nil {
 			return err
@@ -256,7 +257,7 @@ func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew i
 				continue
 			}
 			if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
-				found[r.Queue+" "+r.Kind+" "+nearest]++
+				counts[r.Queue+" "+r.Kind+" "+nearest]++
 			}
 		}
 		ids = ids[len(records):]

@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Activity is what the figures of a kind or a queue say beyond how its tasks ended.
+// Activity holds the figures of a kind or queue, without the counts of how its tasks ended.
 type Activity struct {
 	AttemptTimeouts int64      `json:"attempt_timeouts"` // attempts that took too long and were followed by another one
 	LateOutcomes    int64      `json:"late_outcomes"`    // outcomes that workers reported after the task had timed out
@@ -39,28 +39,28 @@ type Wakeups struct {
 // OfFigures adds up figures.
 func OfFigures(figures []inspect.KindFigures) Activity {
 	a := Activity{Timeouts: []Timeouts{}, Wakeups: []Wakeups{}}
-	ended, woken := map[Timeouts]int64{}, map[Wakeups]int64{}
+	timeouts, wakeups := map[Timeouts]int64{}, map[Wakeups]int64{}
 	for _, f := range figures {
 		a.AttemptTimeouts += f.AttemptTimeouts
 		a.LateOutcomes += f.Late
 		a.Waiting, a.Lag = f.Waiting.Plus(a.Waiting), f.Lag.Plus(a.Lag)
 		for _, e := range f.Ends {
 			if e.Reason == queue.ReasonTimeout {
-				ended[Timeouts{Type: e.TimeoutType, Policy: e.Policy}] += e.Count
+				timeouts[Timeouts{Type: e.TimeoutType, Policy: e.Policy}] += e.Count
 			}
 		}
 		for _, w := range f.Wakeups {
-			woken[Wakeups{Mode: w.Mode, Reason: w.Reason}] += w.Lag.Count()
+			wakeups[Wakeups{Mode: w.Mode, Reason: w.Reason}] += w.Lag.Count()
 			a.WakeLag = w.Lag.Plus(a.WakeLag)
 		}
 	}
-	for one, n := range ended {
-		one.Count = n
-		a.Timeouts = append(a.Timeouts, one)
+	for timeout, n := range timeouts {
+		timeout.Count = n
+		a.Timeouts = append(a.Timeouts, timeout)
 	}
-	for one, n := range woken {
-		one.Count = n
-		a.Wakeups = append(a.Wakeups, one)
+	for wakeup, n := range wakeups {
+		wakeup.Count = n
+		a.Wakeups = append(a.Wakeups, wakeup)
 	}
 	slices.SortFunc(a.Timeouts, func(a, b Timeouts) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Policy, b.Policy)) })
 	slices.SortFunc(a.Wakeups, func(a, b Wakeups) int { return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Reason, b.Reason)) })
@@ -70,9 +70,9 @@ func OfFigures(figures []inspect.KindFigures) Activity {
 
 // ByQueue returns the figures of each queue.
 func ByQueue(figures []inspect.KindFigures) map[string][]inspect.KindFigures {
-	all := map[string][]inspect.KindFigures{}
+	queues := map[string][]inspect.KindFigures{}
 	for _, f := range figures {
-		all[f.Queue] = append(all[f.Queue], f)
+		queues[f.Queue] = append(queues[f.Queue], f)
 	}
-	return all
+	return queues
 }

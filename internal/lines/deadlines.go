@@ -13,7 +13,7 @@ type Agent struct {
 	Queue    string    `json:"queue"`
 	Status   string    `json:"status"`
 	WaitEnds time.Time `json:"wait_deadline_at,omitzero"`
-	Children int       `json:"children_seen"` // the live children among what was looked at
+	Children int       `json:"children_seen"` // the number of live children that the count saw
 }
 
 // OfAgent returns the line of an agent.
@@ -21,14 +21,14 @@ func OfAgent(a inspect.Agent) Agent {
 	return Agent{a.ID, a.Kind, a.Queue, string(a.Status), a.WaitEnds, a.Found}
 }
 
-// DueCount is a count of deadlines in a part of a span.
+// DueCount is the number of deadlines in one section of the span.
 type DueCount struct {
 	From  time.Time `json:"from_at"`
 	Until time.Time `json:"until"`
 	Count int64     `json:"count"`
 }
 
-// Due are the counts of deadlines of all queues, or of one.
+// Due counts deadlines, of all queues or of one.
 type Due struct {
 	Queue  *string       `json:"queue,omitempty"` // nil: all; "" for tasks whose record is gone
 	Now    time.Time     `json:"now"`

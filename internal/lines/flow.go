@@ -19,7 +19,7 @@ func OfDefinition(d flow.Definition) Definition {
 	return Definition{d.ID, d.Version, append([]string{}, d.Versions...)}
 }
 
-// Put is what is written of a definition that was stored.
+// Put is the line for a definition that was stored.
 type Put struct {
 	Definition string `json:"definition"`
 	Version    string `json:"version"`
@@ -38,11 +38,11 @@ type Fault struct {
 
 // OfFaults returns the lines of all faults.
 func OfFaults(faults flow.Faults) []Fault {
-	all := make([]Fault, len(faults))
+	list := make([]Fault, len(faults))
 	for i, f := range faults {
-		all[i] = Fault{f.Path, f.Line, f.Text}
+		list[i] = Fault{f.Path, f.Line, f.Text}
 	}
-	return all
+	return list
 }
 
 // Run is a run of a flow, or a part of one.
@@ -80,19 +80,19 @@ type Node struct {
 	Part     *Run       `json:"part,omitempty"`
 }
 
-// OfRun returns the line of a run. With hide, it leaves out what users have put into tasks: results, and texts of errors.
+// OfRun returns the line of a run. With hide, it leaves out the data of users: results, and texts of errors.
 func OfRun(r *flow.Run, hide bool) *Run {
 	if r == nil {
 		return nil
 	}
 	l := &Run{ID: r.ID, Definition: r.Flow, Version: r.Version, Template: r.Template, Phase: r.Phase, Nodes: []Node{}}
-	if of := r.Record; of != nil {
-		l.Created, l.Completed, l.Deadline = of.CreatedAt, of.CompletedAt, of.Until
-		if of.TimeoutType == queue.TimeoutWorkflow {
+	if task := r.Record; task != nil {
+		l.Created, l.Completed, l.Deadline = task.CreatedAt, task.CompletedAt, task.Until
+		if task.TimeoutType == queue.TimeoutWorkflow {
 			l.Reason = flow.ReasonWorkflowTimeout
 		}
 		if !hide {
-			l.Result, l.Error = of.Result, of.Error
+			l.Result, l.Error = task.Result, task.Error
 		}
 	}
 	for _, n := range r.Nodes {
@@ -106,7 +106,7 @@ func OfRun(r *flow.Run, hide bool) *Run {
 	return l
 }
 
-// Plan is what a definition says about time.
+// Plan describes the limits of a definition and its nodes.
 type Plan struct {
 	Definition string        `json:"definition"`
 	Version    string        `json:"version,omitempty"`
@@ -116,7 +116,7 @@ type Plan struct {
 	Nodes      []PlanNode    `json:"nodes"`
 }
 
-// PlanNode is what a definition says about a node. A span of 0 is no limit.
+// PlanNode describes the limits of a node. A span of 0 is no limit.
 type PlanNode struct {
 	Template       string        `json:"template"`
 	Node           string        `json:"node"`

@@ -20,7 +20,7 @@ func (s Stored) MarshalJSON() ([]byte, error) {
 	return o.Close(), nil
 }
 
-// Ended counts the ends of tasks of a kind.
+// Ended counts the ends of a kind's tasks.
 type Ended struct {
 	Completed int64 `json:"completed"`
 	Failed    int64 `json:"failed"`
@@ -44,7 +44,7 @@ func (e *Ended) add(ends []inspect.Ends) {
 	}
 }
 
-// KindQueue counts the ends of tasks of a kind in one queue.
+// KindQueue counts the ends of a kind's tasks in one queue.
 type KindQueue struct {
 	Queue string `json:"queue"`
 	Ended
@@ -59,27 +59,27 @@ type Kind struct {
 	P99      *int64      `json:"p99_ms"`
 	Queues   []KindQueue `json:"queues"`
 	Defaults Stored      `json:"fields"`
-	Workers  int         `json:"workers"` // live ones that tell that they handle it
+	Workers  int         `json:"workers"` // live workers that publish this kind
 
 	Duration inspect.Histogram     `json:"-"`
 	Figures  []inspect.KindFigures `json:"-"` // by queue
 }
 
-// WholeKind is a kind with all that its figures say.
+// WholeKind is a kind with all of its figures.
 type WholeKind struct {
 	Kind
 	Activity
 }
 
-// Whole returns the kind with all that its figures say.
+// Whole returns the kind with all of its figures.
 func (l *Kind) Whole() WholeKind { return WholeKind{*l, OfFigures(l.Figures)} }
 
 // add adds the figures of the kind in one queue.
 func (l *Kind) add(f inspect.KindFigures) {
 	l.Ended.add(f.Ends)
-	of := KindQueue{Queue: f.Queue}
-	of.add(f.Ends)
-	l.Queues = append(l.Queues, of)
+	q := KindQueue{Queue: f.Queue}
+	q.add(f.Ends)
+	l.Queues = append(l.Queues, q)
 	l.Duration = f.Duration.Plus(l.Duration)
 }
 
@@ -89,7 +89,7 @@ func ReadKinds(ctx context.Context, q *queue.Queue) (map[string]*Kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*Kind{}
+	list := map[string]*Kind{}
 	for _, k := range kinds {
 		l := &Kind{Kind: k.Kind, Queues: []KindQueue{}, Defaults: Stored{}, Workers: k.Workers, Figures: k.Queues}
 		maps.Copy(l.Defaults, k.Defaults)
@@ -97,9 +97,9 @@ func ReadKinds(ctx context.Context, q *queue.Queue) (map[string]*Kind, error) {
 			l.add(f)
 		}
 		l.P50, l.P99 = Bound(l.Duration, 0.5), Bound(l.Duration, 0.99)
-		all[k.Kind] = l
+		list[k.Kind] = l
 	}
-	return all, nil
+	return list, nil
 }
 
 // Bound returns an upper bound for a quantile of the values, in ms. It returns nil if the histogram has no values, or if

@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Queue is a queue. Its names are those of curfew_stats. Limits are over all partitions.
+// Queue is a queue. It uses the names of curfew_stats. Limits are over all partitions.
 type Queue struct {
 	Queue      string        `json:"queue"`
 	Ready      int64         `json:"ready"`
@@ -24,7 +24,7 @@ type Queue struct {
 	Failed     int64         `json:"failed"`
 	Cancelled  int64         `json:"cancelled"`
 	TimedOut   int64         `json:"timed_out"`
-	Workers    *int64        `json:"workers,omitempty"` // live ones that serve it; nil if it was not read, or some workers do not tell what they serve
+	Workers    *int64        `json:"workers,omitempty"` // live ones that serve it; nil if it was not read, or some workers do not publish their queues
 }
 
 // OfQueue returns the line of a queue, without the number of its workers.
@@ -53,7 +53,7 @@ func (l Queue) With(workers []inspect.Worker) Queue {
 	return l
 }
 
-// WholeQueue is a queue with all that the figures of its tasks say.
+// WholeQueue is a queue with all figures of its tasks.
 type WholeQueue struct {
 	Queue
 	Activity

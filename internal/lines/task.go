@@ -6,14 +6,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Enqueued is what is written of a task that was enqueued.
+// Enqueued is the line for a task that was enqueued.
 type Enqueued struct {
 	ID       string    `json:"id"`
 	Deadline time.Time `json:"deadline_at,omitzero"`
 	New      bool      `json:"new"`
 }
 
-// Outcome is what a change did to one task.
+// Outcome is the result of a change to one task.
 type Outcome struct {
 	ID        string       `json:"id,omitempty"`
 	Status    queue.Status `json:"status,omitempty"`
@@ -22,7 +22,7 @@ type Outcome struct {
 	Deadline  time.Time    `json:"deadline_at,omitzero"`
 	GraceEnds time.Time    `json:"grace_at,omitzero"`
 	RemovedAt time.Time    `json:"removed_at,omitzero"`
-	Text      string       `json:"text"` // what was done, or why not
+	Text      string       `json:"text"` // the outcome in words
 }
 
 // End is how a task has ended, or the status of a task that has not.

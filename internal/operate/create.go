@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// DiffersError says that a namespace exists with other settings than those that were asked for. Nothing was changed.
+// DiffersError is the error of Create for a namespace that exists with different settings. Nothing was changed.
 type DiffersError struct {
 	Name        string
 	Differences []string // "partitions: it has 4, not 8"
@@ -23,7 +23,7 @@ func (e *DiffersError) Error() string {
 		e.Name, strings.Join(e.Differences, "; "), e.Name)
 }
 
-// Create creates a namespace, and reports whether it did. Settings that are zero are those of queue.Config. If the namespace exists,
+// Create creates a namespace, and reports whether it did. Settings that are zero get the defaults of queue.Config. If the namespace exists,
 // Create compares it with the settings that are not zero, and changes nothing: if they differ, it returns a *DiffersError.
 // It creates partitions that are missing, since an earlier Create was interrupted.
 func (s *Server) Create(ctx context.Context, name string, wanted Settings) (n Namespace, created bool, err error) {
@@ -92,7 +92,7 @@ func (s *Server) fits(ctx context.Context, n Namespace, wanted Settings) error {
 	return nil
 }
 
-// removingError says that a namespace is being removed.
+// removingError is the error for a namespace whose removal has begun and is not finished.
 type removingError struct{ name string }
 
 func (e *removingError) Error() string {

@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// LibraryKind says what a library of functions is for.
+// LibraryKind is the purpose of a function library.
 type LibraryKind string
 
 // The kinds of libraries.
@@ -36,7 +36,7 @@ type Library struct {
 	Text      string
 }
 
-// Libraries are those of one master. They are sorted by name.
+// Libraries are the libraries of one master, sorted by name.
 type Libraries struct {
 	Node string
 	Has  []Library
@@ -48,12 +48,12 @@ var callsName = regexp.MustCompile(`^curfew_[0-9a-f]{12}$`)
 // Libraries lists the libraries of each master. It leaves out those whose name is neither curfew nor
 // curfew_<digest>: they belong to other programs.
 func (s *Server) Libraries(ctx context.Context) []Libraries {
-	var all []Libraries
+	var list []Libraries
 	for _, m := range s.masters {
 		has, err := s.librariesOf(ctx, m)
-		all = append(all, Libraries{Node: m.name, Has: has, Err: err})
+		list = append(list, Libraries{Node: m.name, Has: has, Err: err})
 	}
-	return all
+	return list
 }
 
 func (s *Server) librariesOf(ctx context.Context, m master) ([]Library, error) {
@@ -75,23 +75,23 @@ func (s *Server) librariesOf(ctx context.Context, m master) ([]Library, error) {
 	return has, nil
 }
 
-// read says what a library is. Its name is not enough: another program can have chosen it.
+// read classifies a library by its text. The name is not enough, because another program can have chosen it.
 func read(l redis.Library, facade *lua.Facade) Library {
-	is := Library{Name: l.Name, Kind: Foreign, Functions: len(l.Functions), Text: l.Code}
+	library := Library{Name: l.Name, Kind: Foreign, Functions: len(l.Functions), Text: l.Code}
 	if l.Name == lua.FacadeName {
 		if build, records, ok := lua.VersionsIn(l.Code); ok {
-			is.Kind, is.Build, is.Records, is.Mine = Facade, build, records.Words(), l.Code == facade.Text()
+			library.Kind, library.Build, library.Records, library.Mine = Facade, build, records.Words(), l.Code == facade.Text()
 		}
-		return is
+		return library
 	}
 	ours := len(l.Functions) > 0 && strings.HasPrefix(l.Code, "#!lua name="+l.Name+"\nlocal files = {}\n")
 	for _, f := range l.Functions {
 		ours = ours && strings.HasPrefix(f.Name, l.Name+"_")
 	}
 	if ours {
-		is.Kind, is.Mine = Calls, l.Name == lua.CallsIn(facade.Text())
+		library.Kind, library.Mine = Calls, l.Name == lua.CallsIn(facade.Text())
 	}
-	return is
+	return library
 }
 
 var errBuiltIn = errors.New("the embedded server of `curfew dev` has the functions built in: FCALL works, and none can be listed, loaded or removed")
@@ -119,7 +119,7 @@ func (s *Server) explainFunctions(ctx context.Context, err error) error {
 	return err
 }
 
-// LoadWord is what Load did on a master.
+// LoadWord is the outcome of Load on a master.
 type LoadWord string
 
 // What Load can come to.
@@ -132,7 +132,7 @@ const (
 	LeftForeign    LoadWord = "foreign"  // the library belongs to another program, and was left
 )
 
-// Loaded is what Load did on one master.
+// Loaded describes the outcome of Load on one master.
 type Loaded struct {
 	Node   string
 	Word   LoadWord
@@ -144,7 +144,7 @@ type Loaded struct {
 // Load loads the functions for programs in other languages into each master that has none or an older version. With force it
 // also replaces a newer version, but never a library of another program.
 func (s *Server) Load(ctx context.Context, force bool) []Loaded {
-	var all []Loaded
+	var list []Loaded
 	for _, m := range s.masters {
 		did := Loaded{Node: m.name}
 		for range 5 {
@@ -154,9 +154,9 @@ func (s *Server) Load(ctx context.Context, force bool) []Loaded {
 				break
 			}
 		}
-		all = append(all, did)
+		list = append(list, did)
 	}
-	return all
+	return list
 }
 
 func (s *Server) load(ctx context.Context, m master, force bool, did *Loaded) error {
@@ -231,8 +231,8 @@ func (s *Server) facadeOf(ctx context.Context, m master) (*Library, error) {
 	return &has[0], nil
 }
 
-// Unused returns the libraries of a master that Prune deletes: the calls of Go programs of other versions than this one.
-// Redis does not say whether such programs still run.
+// Unused returns the libraries that Prune deletes from a master: the calls of Go programs of other versions than this
+// one. Redis does not record whether such programs still run.
 func (l Libraries) Unused() (unused []Library) {
 	for _, library := range l.Has {
 		if library.Kind == Calls && !library.Mine {

@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
-// NameKind is what Names looks for.
+// NameKind selects the names that Names searches for.
 type NameKind string
 
 // The kinds of names.
@@ -32,11 +32,11 @@ const (
 // Names returns some names of a namespace that begin with a prefix, sorted, for a shell to propose. It is cheap, and so not complete: it
 // reads a few hundred names of the first partitions. It returns what it has when ctx ends or Redis fails.
 func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kind NameKind, prefix string) []string {
-	var found []string
+	var list []string
 	add := func(names []string, _ error) {
 		for _, name := range names {
 			if strings.HasPrefix(name, prefix) {
-				found = append(found, name)
+				list = append(list, name)
 			}
 		}
 	}
@@ -79,6 +79,6 @@ func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kin
 			add(reply.Result())
 		}
 	}
-	slices.Sort(found)
-	return slices.DeleteFunc(slices.Compact(found), func(name string) bool { return name == "" })
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == "" })
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Settings are those of a namespace. They are fixed when it is created.
+// Settings are the settings of a namespace. They are fixed when it is created.
 type Settings struct {
 	Partitions int
 	Events     string // all, terminal or none
@@ -26,7 +26,7 @@ type Settings struct {
 	Figures    string // on or off
 }
 
-// Namespace is what List says of a namespace.
+// Namespace is a namespace in the result of List.
 type Namespace struct {
 	Name string
 	Settings
@@ -39,8 +39,8 @@ type Namespace struct {
 	Err      error // why it could not be read
 }
 
-// Removing is the version of the records of a namespace that is being removed. No program works with it, so nothing
-// is added meanwhile.
+// Removing is the record version of a namespace that is being removed. No program accepts this version, so nothing is
+// added meanwhile.
 const Removing = "removing"
 
 // Known reports whether this program works with the namespace.
@@ -84,31 +84,31 @@ func checkName(name string) error {
 // List finds all namespaces, sorted by name. It looks at the names of about limit keys of each master; 0: of all. done is called
 // now and then, and must return soon.
 func (s *Server) List(ctx context.Context, limit int64, done func(Looked)) ([]Namespace, Looked, error) {
-	found := map[string]bool{}
-	looked, err := s.scan(ctx, "*:{*}", limit, func(keys []string) error {
+	names := map[string]bool{}
+	progress, err := s.scan(ctx, "*:{*}", limit, func(keys []string) error {
 		for _, key := range keys {
 			if name, _, ok := rootOf(key); ok {
-				found[name] = true
+				names[name] = true
 			}
 		}
 		return nil
 	}, done)
 	if err != nil {
-		return nil, looked, err
+		return nil, progress, err
 	}
-	var all []Namespace
-	for name := range found {
+	var list []Namespace
+	for name := range names {
 		n, err := s.Namespace(ctx, name)
 		if errors.Is(err, refusal.ErrNoNamespace) {
 			continue // a key of another program that looks like a root, or it was removed since
 		}
 		if err != nil {
-			return nil, looked, err
+			return nil, progress, err
 		}
-		all = append(all, n)
+		list = append(list, n)
 	}
-	slices.SortFunc(all, func(a, b Namespace) int { return cmp.Compare(a.Name, b.Name) })
-	return all, looked, nil
+	slices.SortFunc(list, func(a, b Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	return list, progress, nil
 }
 
 // Namespace describes a namespace. It returns [refusal.ErrNoNamespace] if it does not exist. If the user has
@@ -146,22 +146,22 @@ func (s *Server) uncounted(ctx context.Context, name string) (Namespace, []parti
 		return Namespace{}, nil, refusal.ErrNoNamespace
 	}
 	n := Namespace{Name: name, Settings: roots[0].Settings, Version: roots[0].version, Created: roots[0].created}
-	there := map[int]bool{}
+	present := map[int]bool{}
 	for _, r := range roots {
-		there[r.partition] = true
+		present[r.partition] = true
 		if r.version == Removing {
 			n.Version = Removing
 		}
 	}
 	for p := range min(n.Partitions, names.MaxPartitions) {
-		if !there[p] {
+		if !present[p] {
 			n.Missing = append(n.Missing, p)
 		}
 	}
 	return n, roots, nil
 }
 
-// partitionRoot is what is read of the root of a partition.
+// partitionRoot holds the fields that are read from the root of a partition.
 type partitionRoot struct {
 	partition int
 	version   string
@@ -172,26 +172,26 @@ type partitionRoot struct {
 // someRoots is how many roots are read in one round trip.
 const someRoots = 100
 
-// roots returns the roots of a namespace that exist, by partition. It reads as many as the first one says, and looks for
-// all that there can be if partition 0 is missing.
+// roots returns the roots of a namespace that exist, by partition. It reads as many as the root of partition 0 states, and
+// looks for all that there can be if this root is missing.
 func (s *Server) roots(ctx context.Context, name string) ([]partitionRoot, error) {
 	first, err := s.someRoots(ctx, name, 0, 1)
 	if err != nil {
 		return nil, err
 	}
-	all := first
-	most := names.MaxPartitions
+	list := first
+	limit := names.MaxPartitions
 	if len(first) == 1 && first[0].Partitions > 0 && first[0].version != Removing {
-		most = min(most, first[0].Partitions)
+		limit = min(limit, first[0].Partitions)
 	}
-	for p := 1; p < most; p += someRoots {
-		some, err := s.someRoots(ctx, name, p, min(p+someRoots, most))
+	for p := 1; p < limit; p += someRoots {
+		page, err := s.someRoots(ctx, name, p, min(p+someRoots, limit))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		list = append(list, page...)
 	}
-	return all, nil
+	return list, nil
 }
 
 // someRoots returns the roots of the partitions from one to before another that exist. A key of another type is no root.
@@ -268,11 +268,12 @@ var kinds = map[string]bool{
 	"ends": true, "flow": true, "flows": false,
 }
 
-// Unknown is the kind of keys that begin like those of a namespace, and that this version of Curfew does not write.
+// Unknown is the kind of a key with the prefix of a namespace that this version of Curfew does not write. For
+// example, a later version may have written it.
 const Unknown = "unknown"
 
-// kindOf returns the partition and kind of a key of a namespace. It returns false for keys that belong to no partition
-// of it, such as those of a namespace whose name begins the same.
+// kindOf splits the key of a namespace into partition and kind. It returns false for keys outside the partitions, for
+// example the keys of a namespace whose name begins with this name.
 func kindOf(key, namespace string) (partition int, kind string, ok bool) {
 	rest, ok := strings.CutPrefix(key, namespace+":{")
 	number, rest, closed := strings.Cut(rest, "}")
@@ -290,8 +291,8 @@ func kindOf(key, namespace string) (partition int, kind string, ok bool) {
 	if !ok {
 		return 0, "", false
 	}
-	kind, name, more := strings.Cut(rest, ":")
-	if prefix, known := kinds[kind]; !known || prefix != more || more && name == "" {
+	kind, name, named := strings.Cut(rest, ":")
+	if prefix, exists := kinds[kind]; !exists || prefix != named || named && name == "" {
 		return partition, Unknown, true
 	}
 	return partition, kind, true

@@ -61,7 +61,7 @@ func (s *Server) CountKeys(ctx context.Context, name string, done func(Looked)) 
 	return keys, err
 }
 
-// InUseError says who uses a namespace.
+// InUseError names the users of a namespace.
 type InUseError struct {
 	Name string
 	Who  []string // "worker host-1 has a lease for 12s"
@@ -69,11 +69,11 @@ type InUseError struct {
 
 // Error names some of the programs that use the namespace.
 func (e *InUseError) Error() string {
-	who := e.Who
-	if len(who) > 4 {
-		who = append(slices.Clone(who[:3]), fmt.Sprintf("and %d others", len(who)-3))
+	users := e.Who
+	if len(users) > 4 {
+		users = append(slices.Clone(users[:3]), fmt.Sprintf("and %d others", len(users)-3))
 	}
-	return fmt.Sprintf("the namespace %s is in use: %s", e.Name, strings.Join(who, ", "))
+	return fmt.Sprintf("the namespace %s is in use: %s", e.Name, strings.Join(users, ", "))
 }
 
 // InUse returns an *InUseError if workers hold leases in a namespace, or a reaper has the turn.
@@ -90,27 +90,27 @@ func (s *Server) InUse(ctx context.Context, name string) error {
 
 func (s *Server) inUse(ctx context.Context, name string, roots []partitionRoot) error {
 	e := &InUseError{Name: name}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	add := func(what, who string, left time.Duration, has string) {
-		if !told[what+who] {
-			told[what+who] = true
+		if !reported[what+who] {
+			reported[what+who] = true
 			e.Who = append(e.Who, fmt.Sprintf("%s %s has %s for another %v", what, who, has, left.Round(100*time.Millisecond)))
 		}
 	}
-	for some := range slices.Chunk(roots, someRoots) {
-		now, err := s.times(ctx, name, some)
+	for chunk := range slices.Chunk(roots, someRoots) {
+		now, err := s.times(ctx, name, chunk)
 		if err != nil {
 			return s.explainKeys(ctx, name, err)
 		}
-		workers, turns := make([]*redis.ZSliceCmd, len(some)), make([]*redis.SliceCmd, len(some))
+		workers, turns := make([]*redis.ZSliceCmd, len(chunk)), make([]*redis.SliceCmd, len(chunk))
 		engine.Pipelined(ctx, s.rdb, func(pipe redis.Pipeliner) {
-			for i, r := range some {
+			for i, r := range chunk {
 				key := root(name, r.partition)
 				workers[i] = pipe.ZRevRangeByScoreWithScores(ctx, key+":workers", &redis.ZRangeBy{Min: fmt.Sprintf("(%d", now[i].UnixMilli()), Max: "+inf", Count: 1000})
 				turns[i] = pipe.HMGet(ctx, key, "turn_of", "turn_until")
 			}
 		})
-		for i := range some {
+		for i := range chunk {
 			live, err := workers[i].Result()
 			if err != nil {
 				return s.explainKeys(ctx, name, err)
@@ -133,9 +133,9 @@ func (s *Server) inUse(ctx context.Context, name string, roots []partitionRoot) 
 	return nil
 }
 
-// times returns the time of the server of each partition. It asks each server once.
+// times returns the server time for each partition. It asks each server once.
 func (s *Server) times(ctx context.Context, name string, roots []partitionRoot) (list []time.Time, err error) {
-	of := map[redis.Cmdable]time.Time{}
+	byNode := map[redis.Cmdable]time.Time{}
 	for _, r := range roots {
 		node := redis.Cmdable(s.rdb)
 		if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
@@ -143,12 +143,12 @@ func (s *Server) times(ctx context.Context, name string, roots []partitionRoot) 
 				return nil, err
 			}
 		}
-		if _, asked := of[node]; !asked {
-			if of[node], err = node.Time(ctx).Result(); err != nil {
+		if _, asked := byNode[node]; !asked {
+			if byNode[node], err = node.Time(ctx).Result(); err != nil {
 				return nil, err
 			}
 		}
-		list = append(list, of[node])
+		list = append(list, byNode[node])
 	}
 	return list, nil
 }
@@ -159,7 +159,7 @@ type Removal struct {
 	Unknown bool // also keys of the kind Unknown
 	// Rate is how many keys to remove in a second at most; 0: as many as possible.
 	Rate int
-	// Done, if set, is called now and then, with what was removed so far.
+	// Done, if set, is called now and then with the progress of the scan and the number of keys removed so far.
 	Done func(Looked, Keys)
 }
 
@@ -217,15 +217,15 @@ func (s *Server) Remove(ctx context.Context, name string, how Removal) (removed,
 
 // allRoots returns the roots of all partitions that a namespace can have.
 func (s *Server) allRoots(ctx context.Context, name string) ([]partitionRoot, error) {
-	var all []partitionRoot
+	var list []partitionRoot
 	for p := 0; p < names.MaxPartitions; p += someRoots {
-		some, err := s.someRoots(ctx, name, p, min(p+someRoots, names.MaxPartitions))
+		roots, err := s.someRoots(ctx, name, p, min(p+someRoots, names.MaxPartitions))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		list = append(list, roots...)
 	}
-	return all, nil
+	return list, nil
 }
 
 // close makes all programs unable to use a namespace, unless it is in use.
@@ -288,7 +288,7 @@ type remover struct {
 	removed, left Keys
 }
 
-// remove removes those of some keys that belong to the namespace.
+// remove removes the keys that belong to the namespace.
 func (r *remover) remove(ctx context.Context, keys []string) error {
 	type group struct {
 		partition int
@@ -312,9 +312,9 @@ func (r *remover) remove(ctx context.Context, keys []string) error {
 	}
 	var sent []unlink
 	_, err := r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for g, all := range groups {
-			for some := range slices.Chunk(all, removeTogether) {
-				sent = append(sent, unlink{g.kind, some[0], pipe.Unlink(ctx, some...)})
+		for g, names := range groups {
+			for chunk := range slices.Chunk(names, removeTogether) {
+				sent = append(sent, unlink{g.kind, chunk[0], pipe.Unlink(ctx, chunk...)})
 			}
 		}
 		return nil

@@ -1,4 +1,4 @@
-// Package operate does what operators do to a Redis as a whole: it loads and removes libraries of functions, and creates,
+// Package operate administers a Redis as a whole: it loads and removes libraries of functions, and creates,
 // lists and removes namespaces. It works on one server and on all masters of a cluster.
 package operate
 
@@ -100,7 +100,7 @@ func (s *Server) explainKeys(ctx context.Context, namespace string, err error) e
 // scanCount is about how many keys a SCAN looks at. It takes Redis a fraction of a millisecond.
 const scanCount = 1000
 
-// Looked says how far a scan has come.
+// Looked is the progress of a scan.
 type Looked struct {
 	Masters int   // that were looked at, wholly or in part
 	Keys    int64 // about how many keys were looked at
@@ -112,49 +112,49 @@ type Looked struct {
 // about limit keys of each master; 0: at all of them. It takes at most half of the time of Redis: after each command
 // it rests as long as that took.
 func (s *Server) scan(ctx context.Context, pattern string, limit int64, page func(keys []string) error, done func(Looked)) (Looked, error) {
-	looked := Looked{Whole: true}
+	progress := Looked{Whole: true}
 	sizes := make([]int64, len(s.masters))
 	for i, m := range s.masters {
 		size, err := m.rdb.DBSize(ctx).Result()
 		if err != nil {
-			return looked, s.on(m, s.explain(ctx, err))
+			return progress, s.on(m, s.explain(ctx, err))
 		}
 		sizes[i] = size
-		looked.Of += size
+		progress.Of += size
 	}
 	before := int64(0) // keys of the masters that are done
 	for i, m := range s.masters {
-		looked.Masters++
+		progress.Masters++
 		var cursor uint64
 		for n := int64(scanCount); ; n += scanCount {
 			began := time.Now()
 			keys, next, err := m.rdb.Scan(ctx, cursor, pattern, scanCount).Result()
 			if err != nil {
-				return looked, s.on(m, s.explain(ctx, err))
+				return progress, s.on(m, s.explain(ctx, err))
 			}
 			if err := page(keys); err != nil {
-				return looked, s.on(m, err)
+				return progress, s.on(m, err)
 			}
 			cursor = next
-			looked.Keys = before + min(n, sizes[i])
+			progress.Keys = before + min(n, sizes[i])
 			if cursor == 0 {
-				looked.Keys = before + sizes[i]
+				progress.Keys = before + sizes[i]
 			}
-			done(looked)
+			done(progress)
 			if cursor == 0 {
 				break
 			}
 			if limit > 0 && n >= limit {
-				looked.Whole = false
+				progress.Whole = false
 				break
 			}
 			if err := rest(ctx, min(time.Since(began), 20*time.Millisecond)); err != nil {
-				return looked, err
+				return progress, err
 			}
 		}
-		before = looked.Keys
+		before = progress.Keys
 	}
-	return looked, nil
+	return progress, nil
 }
 
 // on adds the address of a master to an error, if there are several.

@@ -103,9 +103,9 @@ func (c *Cluster) join() error {
 func (c *Cluster) introduce() error {
 	for _, node := range c.Nodes {
 		if err := node.ask(func(ctx context.Context, rdb *redis.Client) error {
-			for _, other := range c.Nodes {
-				host, port, _ := strings.Cut(other.Addr, ":")
-				if err := rdb.Do(ctx, "CLUSTER", "MEET", host, port, other.setting("--cluster-port")).Err(); err != nil {
+			for _, peer := range c.Nodes {
+				host, port, _ := strings.Cut(peer.Addr, ":")
+				if err := rdb.Do(ctx, "CLUSTER", "MEET", host, port, peer.setting("--cluster-port")).Err(); err != nil {
 					return err
 				}
 			}

@@ -30,13 +30,13 @@ func (t *Tracer) Again(ctx context.Context, earlier Task, headers map[string]str
 
 type againKey struct{}
 
-// again returns the task that is run again by an enqueue with this context, or nil.
-func again(ctx context.Context) *Task {
+// retried returns the task that is run again by an enqueue with this context, or nil.
+func retried(ctx context.Context) *Task {
 	earlier, _ := ctx.Value(againKey{}).(*Task)
 	return earlier
 }
 
-// sentAgain returns what the span of an enqueue says about the task that is run again.
+// sentAgain returns the attribute and the link from an enqueue's span to the earlier task.
 func (t *Tracer) sentAgain(earlier *Task) ([]attribute.KeyValue, []trace.Link) {
 	if earlier == nil {
 		return nil, nil

@@ -29,15 +29,15 @@ type carrier map[string]string
 
 // Get returns the value of a header.
 func (c carrier) Get(name string) (value string) {
-	found := false
+	present := false
 	for key, v := range c {
 		if len(key) != len(name) || !strings.EqualFold(key, name) {
 			continue
 		}
-		if found || len(v) > maxRead {
+		if present || len(v) > maxRead {
 			return ""
 		}
-		value, found = v, true
+		value, present = v, true
 	}
 	return value
 }
@@ -112,23 +112,23 @@ func with(headers, context map[string]string, most int) map[string]string {
 	if size+sizeOf(context) <= most && len(headers) == 0 {
 		return context // shared by the tasks of a batch
 	}
-	all := headers
+	merged := headers
 	for _, name := range []string{traceparent, tracestate, baggage} {
 		value := context[name]
-		if _, own := headers[name]; own || value == "" {
+		if _, exists := headers[name]; exists || value == "" {
 			continue
 		}
 		if size += len(name) + len(value); size > most {
 			break
 		}
-		if len(all) == len(headers) {
-			if all = maps.Clone(headers); all == nil {
-				all = map[string]string{}
+		if len(merged) == len(headers) {
+			if merged = maps.Clone(headers); merged == nil {
+				merged = map[string]string{}
 			}
 		}
-		all[name] = value
+		merged[name] = value
 	}
-	return all
+	return merged
 }
 
 func sizeOf(headers map[string]string) (size int) {

@@ -13,23 +13,23 @@ func (t *Tracer) Send(ctx context.Context, task Task, most int) (headers map[str
 	if t == nil {
 		return task.Headers, nil
 	}
-	earlier := again(ctx)
+	earlier := retried(ctx)
 	if t.config.Parent && !trace.SpanContextFromContext(ctx).IsValid() {
-		from := t.senderOf(task.Headers)
-		if !from.IsValid() && earlier != nil {
-			from = t.senderOf(earlier.Headers)
+		sender := t.senderOf(task.Headers)
+		if !sender.IsValid() && earlier != nil {
+			sender = t.senderOf(earlier.Headers)
 		}
-		if from.IsValid() {
-			ctx = trace.ContextWithRemoteSpanContext(ctx, from)
+		if sender.IsValid() {
+			ctx = trace.ContextWithRemoteSpanContext(ctx, sender)
 		}
 	}
-	more, links := t.sentAgain(earlier)
-	ctx, span := t.start(ctx, operation{"send", "send", task.Queue, trace.SpanKindProducer}, append(about(&task), more...),
+	attributes, links := t.sentAgain(earlier)
+	ctx, span := t.start(ctx, operation{"send", "send", task.Queue, trace.SpanKindProducer}, append(about(&task), attributes...),
 		trace.WithLinks(append(links, t.links([]Task{task})...)...))
 	return with(task.Headers, t.contextOf(ctx), most), span
 }
 
-// Sent ends the span of an enqueue of one task, which got this id.
+// Sent ends the span of the enqueue of one task, which was given this id.
 func (s *Span) Sent(id string, err error) {
 	if s == nil {
 		return
@@ -40,7 +40,7 @@ func (s *Span) Sent(id string, err error) {
 	s.End(err)
 }
 
-// Batch is the spans of an enqueue of several tasks.
+// Batch holds the spans of the enqueue of several tasks.
 type Batch struct {
 	*Span
 	caller  context.Context // its span is the parent of the spans of the tasks
@@ -48,7 +48,7 @@ type Batch struct {
 	creates []*Span
 }
 
-// SendAll starts the span of the enqueue of several tasks.
+// SendAll starts the spans of the enqueue of several tasks.
 func (t *Tracer) SendAll(ctx context.Context, tasks []Task) *Batch {
 	if t == nil {
 		return nil
@@ -81,7 +81,7 @@ func (b *Batch) Headers(task Task, most int) map[string]string {
 	return with(task.Headers, t.contextOf(ctx), most)
 }
 
-// Sent ends the span of one task of the batch, by its place.
+// Sent ends the span of a task, by its index in the batch.
 func (b *Batch) Sent(place int, id string, err error) {
 	if b != nil && place < len(b.creates) {
 		b.creates[place].Sent(id, err)
@@ -89,7 +89,7 @@ func (b *Batch) Sent(place int, id string, err error) {
 	}
 }
 
-// End ends the span of the batch, and those of its tasks that have not ended.
+// End ends the batch's span, and the spans of its tasks that have not ended.
 func (b *Batch) End(err error) {
 	if b == nil {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Config says which spans a Tracer makes. docs/how-to/trace.md describes them.
+// Config selects the spans of a Tracer. docs/how-to/trace.md describes them.
 type Config struct {
 	Provider    trace.TracerProvider
 	Parent      bool   // a task continues the trace of its sender; otherwise it has a trace of its own, with a link
@@ -52,13 +52,13 @@ func New(c Config) *Tracer {
 	return t
 }
 
-// Task is what spans say about a task.
+// Task is the part of a task that appears in spans.
 type Task struct {
 	ID, Kind, Queue string
 	Headers         map[string]string
 }
 
-// operation is what a span is about: its name and kind, and the attributes that all spans have.
+// operation is the subject of a span: its name and kind, and the attributes that all spans have.
 type operation struct {
 	name, typ string // as in messaging.operation.name and messaging.operation.type
 	queue     string // "": several queues, or unknown
@@ -82,12 +82,12 @@ func (t *Tracer) start(ctx context.Context, o operation, more []attribute.KeyVal
 // follow returns the context and the options of a span that is caused by a task with these headers. In a
 // trace per task it is a new root with a link to the sender. With Config.Parent it is a child of the sender.
 func (t *Tracer) follow(ctx context.Context, task *Task) (context.Context, []trace.SpanStartOption) {
-	from := t.senderOf(task.Headers)
+	sender := t.senderOf(task.Headers)
 	switch {
-	case from.IsValid() && t.config.Parent:
-		return trace.ContextWithRemoteSpanContext(ctx, from), nil
-	case from.IsValid():
-		return ctx, []trace.SpanStartOption{trace.WithNewRoot(), trace.WithLinks(linkTo(from, task))}
+	case sender.IsValid() && t.config.Parent:
+		return trace.ContextWithRemoteSpanContext(ctx, sender), nil
+	case sender.IsValid():
+		return ctx, []trace.SpanStartOption{trace.WithNewRoot(), trace.WithLinks(linkTo(sender, task))}
 	}
 	return ctx, []trace.SpanStartOption{trace.WithNewRoot()}
 }
@@ -106,8 +106,8 @@ func (t *Tracer) links(tasks []Task) (links []trace.Link) {
 		if len(links) == maxLinks {
 			break
 		}
-		if from := t.senderOf(tasks[i].Headers); from.IsValid() {
-			links = append(links, linkTo(from, &tasks[i]))
+		if sender := t.senderOf(tasks[i].Headers); sender.IsValid() {
+			links = append(links, linkTo(sender, &tasks[i]))
 		}
 	}
 	return links

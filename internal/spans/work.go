@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Receive makes the span of a claim of tasks, which began at start. With Config.Parent each task has a span in its own trace.
+// Receive makes the span of a claim, which began at start. With Config.Parent each task has a span in its own trace.
 func (t *Tracer) Receive(ctx context.Context, start time.Time, tasks []Task) {
 	if t == nil || len(tasks) == 0 {
 		return
@@ -23,29 +23,29 @@ func (t *Tracer) Receive(ctx context.Context, start time.Time, tasks []Task) {
 		}
 		return
 	}
-	more := []attribute.KeyValue{attribute.Int("messaging.batch.message_count", len(tasks))}
-	_, span := t.start(ctx, operation{"receive", "receive", queueOf(tasks), trace.SpanKindClient}, more, began, trace.WithNewRoot(), trace.WithLinks(t.links(tasks)...))
+	attributes := []attribute.KeyValue{attribute.Int("messaging.batch.message_count", len(tasks))}
+	_, span := t.start(ctx, operation{"receive", "receive", queueOf(tasks), trace.SpanKindClient}, attributes, began, trace.WithNewRoot(), trace.WithLinks(t.links(tasks)...))
 	span.End(nil)
 }
 
-// Attempt is what the span of an attempt says beside its task.
+// Attempt is the part of an attempt that appears in its span.
 type Attempt struct {
 	Number   int
 	Deadline time.Time // zero: none
 }
 
-// Process starts the span of an attempt. The context is that of its handler: what the handler enqueues with it is
-// sent by this span.
+// Process starts the span of an attempt. It returns the context for the handler: tasks that the handler enqueues with
+// this context are sent by this span.
 func (t *Tracer) Process(ctx context.Context, task Task, a Attempt) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
 	}
-	more := append(about(&task), attribute.Int("curfew.task.attempt", a.Number))
+	attributes := append(about(&task), attribute.Int("curfew.task.attempt", a.Number))
 	if !a.Deadline.IsZero() {
-		more = append(more, attribute.String("curfew.task.deadline", a.Deadline.UTC().Format(time.RFC3339Nano)))
+		attributes = append(attributes, attribute.String("curfew.task.deadline", a.Deadline.UTC().Format(time.RFC3339Nano)))
 	}
 	ctx, options := t.follow(t.received(ctx, task.Headers), &task)
-	ctx, span := t.start(ctx, operation{"process", "process", task.Queue, trace.SpanKindConsumer}, more, options...)
+	ctx, span := t.start(ctx, operation{"process", "process", task.Queue, trace.SpanKindConsumer}, attributes, options...)
 	return context.WithValue(ctx, processKey{}, span), span
 }
 
@@ -78,15 +78,15 @@ func (s *Span) Processed(typ, description string) {
 	s.span.End()
 }
 
-// Agent makes the span of an attempt that of an agent.
+// Agent marks the span of an attempt as the span of an agent.
 func (s *Span) Agent(kind string) {
 	if s != nil {
 		s.span.SetName("process " + kind)
 	}
 }
 
-// Waited says that the agent continues after a wait of this mode, and links its span to the senders of the members that have
-// ended.
+// Waited records that the agent continues after a wait of this mode, and links its span to the senders of the members
+// that have ended.
 func (s *Span) Waited(mode string, members []Task) {
 	if s == nil || !s.span.IsRecording() {
 		return
@@ -121,10 +121,10 @@ func (t *Tracer) Cancel(ctx context.Context, n int) *Span {
 	return span
 }
 
-// Recording reports whether what the span says is kept: if not, there is no need to read it.
+// Recording reports whether the span is sampled. If not, its attributes need not be read.
 func (s *Span) Recording() bool { return s != nil && s.span.IsRecording() }
 
-// Cancelled says which tasks a cancellation was about.
+// Cancelled adds the cancelled tasks to the span.
 func (s *Span) Cancelled(tasks []Task) {
 	if !s.Recording() || len(tasks) == 0 {
 		return
@@ -153,10 +153,10 @@ func (t *Tracer) Expire(ctx context.Context, task Task, e Expiry) {
 	if t == nil {
 		return
 	}
-	more := append(about(&task), attribute.String("curfew.timeout.type", e.Type), attribute.Int64("curfew.detection_lag_ms", e.Lag.Milliseconds()),
+	attributes := append(about(&task), attribute.String("curfew.timeout.type", e.Type), attribute.Int64("curfew.detection_lag_ms", e.Lag.Milliseconds()),
 		attribute.String("curfew.task.deadline", e.Deadline.UTC().Format(time.RFC3339Nano)))
 	ctx, options := t.follow(ctx, &task)
-	_, span := t.start(ctx, operation{"expire", "settle", task.Queue, trace.SpanKindClient}, more, options...)
+	_, span := t.start(ctx, operation{"expire", "settle", task.Queue, trace.SpanKindClient}, attributes, options...)
 	span.fail("timeout", "the time of the task was up")
 	span.span.End()
 }
