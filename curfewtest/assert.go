@@ -32,15 +32,15 @@ func (s *Stage) Tasks(kind string) []*queue.Record {
 	if err != nil {
 		s.tb.Fatalf("curfewtest: list the tasks: %v", err)
 	}
-	all, err := s.Queue.GetAll(s.ctx, ids)
+	records, err := s.Queue.GetAll(s.ctx, ids)
 	if err != nil {
 		s.tb.Fatalf("curfewtest: %v", err)
 	}
-	all = slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil || kind != "" && r.Kind != kind })
-	slices.SortFunc(all, func(a, b *queue.Record) int {
+	records = slices.DeleteFunc(records, func(r *queue.Record) bool { return r == nil || kind != "" && r.Kind != kind })
+	slices.SortFunc(records, func(a, b *queue.Record) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 	})
-	return all
+	return records
 }
 
 func (s *Stage) ids() ([]string, error) {
@@ -68,7 +68,7 @@ func (s *Stage) AssertStatus(id string, want queue.Status) *queue.Record {
 	s.tb.Helper()
 	r := s.Get(id)
 	if r.Status != want {
-		s.tb.Error(s.tell(r, string(want)))
+		s.tb.Error(s.sentence(r, string(want)))
 	}
 	return r
 }
@@ -78,18 +78,18 @@ func (s *Stage) MustComplete(id string) []byte {
 	s.tb.Helper()
 	r := s.Get(id)
 	if r.Status != queue.Completed {
-		s.tb.Fatal(s.tell(r, string(queue.Completed)))
+		s.tb.Fatal(s.sentence(r, string(queue.Completed)))
 	}
 	return r.Result
 }
 
-// AssertTimedOut reports an error if a task has not timed out. It returns the task; its TimeoutType says which
-// limit has passed.
+// AssertTimedOut reports an error if a task has not timed out. It returns the task, whose TimeoutType names the limit
+// that has passed.
 func (s *Stage) AssertTimedOut(id string) *queue.Record {
 	s.tb.Helper()
 	r := s.Get(id)
 	if !r.TimedOut {
-		s.tb.Error(s.tell(r, "timed out"))
+		s.tb.Error(s.sentence(r, "timed out"))
 	}
 	return r
 }
@@ -98,8 +98,8 @@ func (s *Stage) AssertTimedOut(id string) *queue.Record {
 // true. It returns the first such task, or nil. The task may have ended, if its record is kept.
 func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *queue.Record {
 	s.tb.Helper()
-	all := s.Tasks("")
-	ofKind := slices.DeleteFunc(slices.Clone(all), func(r *queue.Record) bool { return r.Kind != kind })
+	records := s.Tasks("")
+	ofKind := slices.DeleteFunc(slices.Clone(records), func(r *queue.Record) bool { return r.Kind != kind })
 	for _, r := range ofKind {
 		if !slices.ContainsFunc(match, func(accepts func(*queue.Record) bool) bool { return !accepts(r) }) {
 			return r
@@ -108,7 +108,7 @@ func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *
 	if len(ofKind) > 0 {
 		s.tb.Errorf("Of %s of kind %q none matches:%s", plural(len(ofKind), "task"), kind, s.listed(ofKind, sent))
 	} else {
-		s.tb.Errorf("There is no task of kind %q.%s", kind, s.kinds(all))
+		s.tb.Errorf("There is no task of kind %q.%s", kind, s.kinds(records))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *
 func (s *Stage) AssertNothingLeft() {
 	s.tb.Helper()
 	if live := s.live(); len(live) > 0 {
-		s.tb.Errorf("%s left:%s", plural(len(live), "task is", "tasks are"), s.listed(live, s.told))
+		s.tb.Errorf("%s left:%s", plural(len(live), "task is", "tasks are"), s.listed(live, s.describe))
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *Stage) Now() time.Time {
 
 // Advance moves the clock by d. It stops at each instant at which something is due, so that tasks
 // start, end and are removed at their own instants. For example, a task with a delay of 5 s and a
-// QueueTimeout of 10 s has ended after Advance(time.Minute). Advance(0) does what is due now. It runs no
+// QueueTimeout of 10 s has ended after Advance(time.Minute). Advance(0) writes the changes that are due now. It runs no
 // handlers. Parts of a millisecond are rounded up. The test fails if d is negative.
 //
 // A handler can call Advance. If its attempt is over by then, its context has ended when Advance
@@ -36,13 +36,13 @@ func (s *Stage) Advance(d time.Duration) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	for end := s.Now().Add((d + time.Millisecond - 1).Truncate(time.Millisecond)); ; {
-		left := end.Sub(s.Now())
-		wait := s.sweep(left)
-		if left <= 0 {
+		rest := end.Sub(s.Now())
+		wait := s.sweep(rest)
+		if rest <= 0 {
 			s.stopOverdue(s.Now()) // attempts that the sweeps have ended
 			return
 		}
-		s.move(min(wait, left))
+		s.move(min(wait, rest))
 	}
 }
 
@@ -54,7 +54,7 @@ func (s *Stage) move(d time.Duration) {
 	if at.After(last) {
 		s.tb.Fatalf("The clock cannot go to %v: the last year that it supports is 2262.", at.UTC())
 	}
-	// Before the clock of Redis moves: a stop that Redis publishes arrives later, and its cause says less.
+	// Before the clock of Redis moves: a stop that Redis publishes arrives later, and its cause is less precise.
 	s.stopOverdue(at)
 	s.mu.Lock()
 	s.now = at
@@ -64,8 +64,7 @@ func (s *Stage) move(d time.Duration) {
 	}
 }
 
-// sweep does what is due now, in every partition. It returns the time until something else is due, at most
-// atMost.
+// sweep writes the due changes of every partition. It returns the time until the next due change, at most atMost.
 func (s *Stage) sweep(atMost time.Duration) time.Duration {
 	s.tb.Helper()
 	next := atMost
@@ -89,7 +88,7 @@ func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 		case swept.Wait > 0:
 			return swept.Wait
 		case len(swept.Errors) > 0:
-			return time.Millisecond // what is due cannot be done: continue without it
+			return time.Millisecond // a due change cannot be written: continue without it
 		}
 	}
 }

@@ -13,7 +13,7 @@
 //	}
 //
 // [New] gives a test its own server in the process, a namespace on it, a worker, and a clock. All of them
-// end with the test, so tests can be parallel. Everything else is real: the scripts that decide what happens
+// end with the test, so tests can be parallel. Everything else is real: the scripts that decide about tasks
 // to a task, and the code that calls a handler with its middleware, recovers its panics, and evaluates its
 // result.
 //

@@ -19,10 +19,10 @@ type act struct {
 // following makes the attempts of a worker end by the clock of the stage.
 func (s *Stage) following(w *worker.Worker) {
 	s.mu.Lock()
-	known := s.follow[w]
+	follows := s.follow[w]
 	s.follow[w] = true
 	s.mu.Unlock()
-	if !known {
+	if !follows {
 		w.Use(s.middleware)
 	}
 }
@@ -48,21 +48,21 @@ func (s *Stage) middleware(next worker.Handler) worker.Handler {
 // stopOverdue ends the contexts of attempts that are over at an instant, or that another call has ended.
 func (s *Stage) stopOverdue(at time.Time) {
 	s.tb.Helper()
-	var all []*act
+	var acts []*act
 	var ids []string
 	s.mu.Lock()
 	for a := range s.acting {
-		all, ids = append(all, a), append(ids, a.id)
+		acts, ids = append(acts, a), append(ids, a.id)
 	}
 	s.mu.Unlock()
-	if len(all) == 0 {
+	if len(acts) == 0 {
 		return
 	}
 	records, err := s.Queue.GetAll(s.ctx, ids)
 	if err != nil {
 		s.tb.Fatalf("Advance: %v", err)
 	}
-	for i, a := range all {
+	for i, a := range acts {
 		if cause := a.over(records[i], at); cause != nil {
 			a.cancel(cause)
 		}

@@ -12,8 +12,8 @@ type Run struct {
 	// Record is the task after the attempt was reported. It is nil if the record had been removed by
 	// then.
 	*queue.Record
-	// Ran has the claim that the worker got, what it reported, and whether Redis accepted that:
-	// Verdict.Accepted returns false if the task was out of time or the worker had lost it.
+	// Ran has the worker's claim, its report, and whether Redis accepted the report: Verdict.Accepted returns false if
+	// the task was out of time or the worker had lost it.
 	worker.Ran
 }
 
@@ -42,7 +42,7 @@ func (s *Stage) RunOne() *Run {
 	s.tb.Helper()
 	run := s.runOne("RunOne")
 	if run == nil {
-		s.tb.Fatalf("RunOne: no task is ready.%s", s.left())
+		s.tb.Fatalf("RunOne: no task is ready.%s", s.unfinished())
 	}
 	return run
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// tell returns a sentence with the status of a task and why it has it. want is the expected
-// status, or "".
-func (s *Stage) tell(r *queue.Record, want string) string {
-	is := string(r.Status)
+// sentence returns a sentence with the status of a task and its cause. want is the expected status, or "".
+func (s *Stage) sentence(r *queue.Record, want string) string {
+	status := string(r.Status)
 	if want != "" {
-		is += ", not " + want
+		status += ", not " + want
 	}
-	return fmt.Sprintf("Task %s of kind %q is %s: %s.", r.ID, r.Kind, is, s.why(r))
+	return fmt.Sprintf("Task %s of kind %q is %s: %s.", r.ID, r.Kind, status, s.cause(r))
 }
 
-func (s *Stage) told(r *queue.Record) string { return s.tell(r, "") }
+func (s *Stage) describe(r *queue.Record) string { return s.sentence(r, "") }
 
-func (s *Stage) why(r *queue.Record) string {
+func (s *Stage) cause(r *queue.Record) string {
 	parts := []string{s.state(r)}
 	if !r.Status.Ended() {
 		if r.Retries > 0 {
@@ -67,10 +66,10 @@ func (s *Stage) state(r *queue.Record) string {
 	if r.Code != 0 {
 		code = fmt.Sprintf(", exit code %d", r.Code)
 	}
-	return fmt.Sprintf("%s (%s%s)", quoted(r.Error), ended(r), code)
+	return fmt.Sprintf("%s (%s%s)", quoted(r.Error), ending(r), code)
 }
 
-// waits returns what an agent waits for.
+// waits describes the wait of an agent.
 func (s *Stage) waits(r *queue.Record) string {
 	e, err := inspect.Explain(s.ctx, s.Queue, r.ID)
 	if err != nil || e.Wait == nil {
@@ -100,8 +99,8 @@ func limit(r *queue.Record) string {
 	}
 }
 
-// ended returns which attempt was the last, and why.
-func ended(r *queue.Record) string {
+// ending returns which attempt was the last, and why.
+func ending(r *queue.Record) string {
 	last := fmt.Sprintf("in attempt %d of %d", r.Retries+1, r.MaxRetries+1)
 	switch {
 	case r.Reason == "failed":
@@ -125,13 +124,13 @@ func (s *Stage) when(at time.Time) string {
 	return "now"
 }
 
-// left lists the tasks that have not ended, after a sentence which says that no task is ready.
-func (s *Stage) left() string {
+// unfinished lists the tasks that have not ended, after a sentence that no task is ready.
+func (s *Stage) unfinished() string {
 	s.tb.Helper()
 	live := s.live()
 	if len(live) == 0 {
-		if all := s.Tasks(""); len(all) > 0 {
-			return " All tasks have ended." + s.kinds(all)
+		if tasks := s.Tasks(""); len(tasks) > 0 {
+			return " All tasks have ended." + s.kinds(tasks)
 		}
 		return s.kinds(nil)
 	}
@@ -145,7 +144,7 @@ func (s *Stage) left() string {
 	if delayed {
 		hint += "\nMove the clock with Advance, or call DrainAll, which moves it to each start."
 	}
-	return fmt.Sprintf(" %s not ended:%s%s", plural(len(live), "task has", "tasks have"), s.listed(live, s.told), hint)
+	return fmt.Sprintf(" %s not ended:%s%s", plural(len(live), "task has", "tasks have"), s.listed(live, s.describe), hint)
 }
 
 // listed returns a line for each of the first ten tasks, and the number of the others.
@@ -192,19 +191,19 @@ func (s *Stage) kinds(all []*queue.Record) string {
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%d of kind %q", counts[kind], kind))
 	}
-	said := " There are " + strings.Join(parts, ", ") + "."
+	sentence := " There are " + strings.Join(parts, ", ") + "."
 	if removed > 0 {
-		said += fmt.Sprintf(" %s removed: records are removed after their retention.", plural(removed, "record was", "records were"))
+		sentence += fmt.Sprintf(" %s removed: records are removed after their retention.", plural(removed, "record was", "records were"))
 	}
-	return said
+	return sentence
 }
 
 // quoted returns a text quoted, short and in one line. It leaves out the stack of a panic.
 func quoted(text string) string {
-	const most = 200
+	const limit = 200
 	text, _, _ = strings.Cut(text, "\n\n")
-	if len(text) > most {
-		return fmt.Sprintf("%q… (%d bytes)", text[:most], len(text))
+	if len(text) > limit {
+		return fmt.Sprintf("%q… (%d bytes)", text[:limit], len(text))
 	}
 	return fmt.Sprintf("%q", text)
 }

@@ -111,7 +111,7 @@ func (s *Stage) name(c *queue.Config) {
 	}
 }
 
-// timeless removes the time of a log line, since it is not that of the stage's clock.
+// timeless removes the time of a log line, because the real time differs from the stage's clock.
 func timeless(groups []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey && len(groups) == 0 {
 		return slog.Attr{}

@@ -1,5 +1,5 @@
-// Package typed has kinds of tasks that know the Go types of their arguments and results. A producer cannot send
-// what the handler does not read, and gets the result as a value.
+// Package typed has kinds of tasks that know the Go types of their arguments and results. A producer can send
+// only arguments that the handler reads, and gets the result as a value.
 //
 //	var Resize = typed.Kind[ResizeArgs, ResizeResult]{
 //		Name:     "resize",
@@ -30,8 +30,8 @@
 //
 // The defaults of a kind are stored in the namespace, so that they apply to tasks of all programs. The first
 // Enqueue of a program stores them if the kind has none. So they apply to the first task, even if no worker has
-// started yet. A worker stores them when it starts, and replaces those that are there: if a producer and
-// a worker are built with different defaults, those of the worker apply, and of two workers those of the one that
-// started last. A producer whose defaults do not apply logs a warning once. With the zero Defaults a program
+// started yet. A worker stores them when it starts, and replaces the stored ones. So if a producer
+// and a worker are built with different defaults, the worker's apply, and if two workers differ, the defaults of the
+// worker that started last. A producer whose defaults do not apply logs a warning once. With the zero Defaults a program
 // stores nothing.
 package typed

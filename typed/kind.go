@@ -25,16 +25,16 @@ type Kind[In, Out any] struct {
 	// Defaults are the settings of tasks for which With sets nothing else.
 	Defaults queue.Defaults
 
-	task queue.Task // what With has set
+	task queue.Task // the fields that With has set
 }
 
 // With returns the kind with settings for its tasks: each field of task that is not zero. Kind and Payload must
 // be zero. With can be called again on the result, and then adds to the settings.
 func (k Kind[In, Out]) With(task queue.Task) Kind[In, Out] {
-	from, to := reflect.ValueOf(task), reflect.ValueOf(&k.task).Elem()
-	for i := range from.NumField() {
-		if !from.Field(i).IsZero() {
-			to.Field(i).Set(from.Field(i))
+	source, to := reflect.ValueOf(task), reflect.ValueOf(&k.task).Elem()
+	for i := range source.NumField() {
+		if !source.Field(i).IsZero() {
+			to.Field(i).Set(source.Field(i))
 		}
 	}
 	return k
@@ -113,7 +113,7 @@ func (k Kind[In, Out]) ensure(ctx context.Context, q *queue.Queue) error {
 }
 
 // Result waits until a task of the kind has ended, as [queue.Queue.Result] does. It returns the task's result, or the
-// error that says how else it ended. It returns [refusal.ErrInvalid] for a task of another kind. The error of a
+// error that describes any other end. It returns [refusal.ErrInvalid] for a task of another kind. The error of a
 // result that cannot be decoded names the kind and Out.
 func (k Kind[In, Out]) Result(ctx context.Context, q *queue.Queue, id string) (out Out, err error) {
 	r, err := q.Wait(ctx, id)
