@@ -34,7 +34,7 @@ type (
 		Mode    string   `json:"mode,omitempty"`
 		Need    int      `json:"need,omitempty"` // of the modes n_of_m and n_settled
 	}
-	// waitLine says how a wait ended.
+	// waitLine is the outcome of a wait.
 	waitLine struct {
 		Reason  string   `json:"reason"` // satisfied, impossible or timed_out
 		Winner  string   `json:"winner,omitempty"`
@@ -133,9 +133,9 @@ func (c *call) agent() (string, *failure) {
 	return c.task, f
 }
 
-// sameAgent refuses a body with another agent than that of the path.
-func sameAgent(agent string, given *string) *failure {
-	if given != nil && *given != agent {
+// sameAgent refuses a body that names another agent than the path.
+func sameAgent(agent string, named *string) *failure {
+	if named != nil && *named != agent {
 		return wrong("agent_execution_id", "must be the agent of the path, or be left out")
 	}
 	return nil
@@ -311,12 +311,12 @@ func cancelAgentTask(c *call) (any, error) {
 		return nil, err
 	}
 	c.task = task
-	all, err := c.q.Attempts().CancelAs(c, name, agent, []string{task}, body.Reason)
+	results, err := c.q.Attempts().CancelAs(c, name, agent, []string{task}, body.Reason)
 	if err == nil {
-		err = all[0].Err
+		err = results[0].Err
 	}
 	if err != nil {
 		return nil, ofAgent(err)
 	}
-	return cancelledLine{all[0].Done, all[0].Status}, nil
+	return cancelledLine{results[0].Done, results[0].Status}, nil
 }

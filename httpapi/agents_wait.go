@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// suspendAgent makes an agent wait. Each wait has a number in the journal of the agent, one more than that of the last wait that is
+// suspendAgent makes an agent wait. Each wait has a number in the journal of the agent, one more than the number of the last wait that is
 // over. So an agent that crashes and waits again begins a new wait, which is over at once if its tasks have ended meanwhile.
 func suspendAgent(c *call) (any, error) {
 	agent, f := c.agent()
@@ -118,13 +118,13 @@ func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *f
 
 // members reads the members of the wait: a signal, a task, or several tasks.
 func (b *suspendBody) members(w *queue.Wait, agent string) *failure {
-	given := 0
-	for _, is := range []bool{b.WaitForSignal != nil, b.WaitForTask != nil, b.WaitForTasks != nil} {
-		if is {
-			given++
+	count := 0
+	for _, present := range []bool{b.WaitForSignal != nil, b.WaitForTask != nil, b.WaitForTasks != nil} {
+		if present {
+			count++
 		}
 	}
-	if given != 1 {
+	if count != 1 {
 		return wrong("wait_for_tasks", "wait_for_task and wait_for_signal: give exactly one of the three")
 	}
 	switch {
@@ -178,13 +178,13 @@ func describe(w *queue.Wait) {
 	w.Digest = fmt.Sprintf("h%x", sum.Sum64())
 }
 
-// newestWait returns the number of the last entry of a journal, and the outcome of the newest wait in it.
+// newestWait returns the number of the journal's last entry, and the outcome of its newest wait.
 func newestWait(m *queue.Memory) (newest int64, outcome queue.WaitOutcome, found bool) {
 	newest = m.Entries
 	var at int64
 	for n, text := range m.Journal {
 		newest = max(newest, n)
-		if o, is := queue.ReadWaitOutcome(text); is && n > at {
+		if o, ok := queue.ReadWaitOutcome(text); ok && n > at {
 			at, outcome, found = n, o, true
 		}
 	}
@@ -242,7 +242,7 @@ func getAgentCheckpoint(c *call) (any, error) {
 		return nil, err
 	}
 	answer := checkpoint{UserState: memory.State}
-	if _, outcome, found := newestWait(memory); found {
+	if _, outcome, ok := newestWait(memory); ok {
 		answer.Wait = lineOfWait(agent, outcome)
 	}
 	if answer.UserState == nil && answer.Wait == nil { // an agent that does not exist has no journal either

@@ -42,10 +42,11 @@ func asJSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-// bodies are the names of members that have what users have put into tasks.
+// bodies are the names of members with data of users.
 var bodies = []string{"payload", "result", "output", "user_state"}
 
-// rewrite copies a JSON value, and replaces the payloads and results in it. The text is what jsonline has written, so it is valid.
+// rewrite copies a JSON value, and replaces the payloads and results in it. The text is always valid, because
+// jsonline has written it.
 func rewrite(out *bytes.Buffer, text []byte) {
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
 		out.Write(text)

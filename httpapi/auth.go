@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Role is what a client may do.
+// Role is a set of permissions of a client.
 type Role string
 
 // The roles. Each includes Read, and Operate includes all.
@@ -75,18 +75,18 @@ func (s *Server) checkAddress(r *http.Request) *failure {
 
 // admit identifies the client of a request, and checks that it has a role.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Identity, *failure) {
-	who := Identity{Name: "anybody", Roles: roles}
+	identity := Identity{Name: "anybody", Roles: roles}
 	if !s.config.Public {
-		known := false
+		valid := false
 		for _, authenticate := range s.config.Auth {
-			if who, known = authenticate(r); known {
+			if identity, valid = authenticate(r); valid {
 				break
 			}
-			if who.busy {
-				return who, fail(http.StatusTooManyRequests, "too_many", "too many passwords are checked at the same time: make the request again").retry(time.Second)
+			if identity.busy {
+				return identity, fail(http.StatusTooManyRequests, "too_many", "too many passwords are checked at the same time: make the request again").retry(time.Second)
 			}
 		}
-		if !known {
+		if !valid {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="curfew"`)
 			w.Header().Add("WWW-Authenticate", `Basic realm="curfew", charset="UTF-8"`)
 			if f := s.rates.take("? " + clientAddress(r)); f != nil {
@@ -95,16 +95,16 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "the server does not know this client: send a valid token or password in the header Authorization, or come through the proxy that names clients")
 		}
 	}
-	if f := s.rates.take(s.clientName(r, who)); f != nil {
-		return who, f
+	if f := s.rates.take(s.clientName(r, identity)); f != nil {
+		return identity, f
 	}
 	if err := s.origins.Check(r); err != nil {
-		return who, fail(http.StatusForbidden, "cross_site", "a page of another site has sent this request: changes are accepted from pages of the same origin only").of("Origin")
+		return identity, fail(http.StatusForbidden, "cross_site", "a page of another site has sent this request: changes are accepted from pages of the same origin only").of("Origin")
 	}
-	if !who.may(role) {
-		return who, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, who.Name)
+	if !identity.may(role) {
+		return identity, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, identity.Name)
 	}
-	return who, nil
+	return identity, nil
 }
 
 // clientName distinguishes clients by their names, and by their addresses if everybody is let in.
@@ -160,11 +160,11 @@ func (c *call) whileValid(ctx context.Context) (_ context.Context, stop func()) 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		again := time.NewTicker(validEvery)
-		defer again.Stop()
+		ticker := time.NewTicker(validEvery)
+		defer ticker.Stop()
 		for c.who.Valid() {
 			select {
-			case <-again.C:
+			case <-ticker.C:
 			case <-ctx.Done():
 				return
 			}

@@ -31,33 +31,33 @@ func Tokens(path string, logger *slog.Logger) (Authenticator, error) {
 		return nil, err
 	}
 	return func(r *http.Request) (Identity, bool) {
-		given, is := bearer(r)
-		if !is {
+		secret, ok := bearer(r)
+		if !ok {
 			return Identity{}, false
 		}
-		hash := sha256.Sum256([]byte(given))
-		var who Identity
-		known := false
-		for _, t := range f.get() { // all, so that the time says nothing about the place
+		hash := sha256.Sum256([]byte(secret))
+		var identity Identity
+		valid := false
+		for _, t := range f.get() { // compares all tokens, so that the time does not reveal the position of a match
 			if subtle.ConstantTimeCompare(t.hash[:], hash[:]) == 1 {
-				who, known = t.who, true
+				identity, valid = t.who, true
 			}
 		}
-		who.Valid = func() bool {
-			return slices.ContainsFunc(f.get(), func(t token) bool { return t.hash == hash && t.who.same(who) })
+		identity.Valid = func() bool {
+			return slices.ContainsFunc(f.get(), func(t token) bool { return t.hash == hash && t.who.same(identity) })
 		}
-		return who, known
+		return identity, valid
 	}, nil
 }
 
 // bearer returns the token of a request. It returns no token if the request has several Authorization headers.
-func bearer(r *http.Request) (token string, is bool) {
-	given := r.Header.Values("Authorization")
-	if len(given) != 1 {
+func bearer(r *http.Request) (token string, ok bool) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 {
 		return "", false
 	}
-	scheme, token, is := strings.Cut(given[0], " ")
-	return token, is && strings.EqualFold(scheme, "Bearer")
+	scheme, token, ok := strings.Cut(headers[0], " ")
+	return token, ok && strings.EqualFold(scheme, "Bearer")
 }
 
 type token struct {
@@ -66,7 +66,7 @@ type token struct {
 }
 
 func readTokens(text string) ([]token, error) {
-	var all []token
+	var tokens []token
 	for number, words := range clientLines(text) {
 		if len(words) != 3 || len(words[0]) < 16 {
 			return nil, refusal.Invalid("token file", "has a line %d that is not a token of 16 or more characters, its roles and a name: write TOKEN read,produce NAME", number)
@@ -76,15 +76,15 @@ func readTokens(text string) ([]token, error) {
 			return nil, refusal.Invalid("token file", "has a line %d with wrong roles: %v", number, err)
 		}
 		t := token{sha256.Sum256([]byte(words[0])), Identity{Name: words[2], Roles: roles}}
-		if slices.ContainsFunc(all, func(o token) bool { return o.hash == t.hash }) {
+		if slices.ContainsFunc(tokens, func(o token) bool { return o.hash == t.hash }) {
 			return nil, refusal.Invalid("token file", "has the token of line %d twice", number)
 		}
-		all = append(all, t)
+		tokens = append(tokens, t)
 	}
-	if all == nil {
+	if tokens == nil {
 		return nil, refusal.Invalid("token file", "has no token: write TOKEN read,produce NAME in a line")
 	}
-	return all, nil
+	return tokens, nil
 }
 
 // clientLines returns the words of each line that is neither empty nor a comment, by its number.
@@ -100,7 +100,7 @@ func clientLines(text string) iter.Seq2[int, []string] {
 
 // ParseRoles reads roles with commas between them.
 func ParseRoles(text string) ([]Role, error) {
-	var all []Role
+	var list []Role
 	for word := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(roles, Role(word)) {
 			near := names.Nearest(word, []string{string(Read), string(Produce), string(Work), string(Operate)})
@@ -109,13 +109,13 @@ func ParseRoles(text string) ([]Role, error) {
 			}
 			return nil, refusal.Invalid("role", "%q must be read, produce, work or operate%s", refusal.Clip(word), near)
 		}
-		all = append(all, Role(word))
+		list = append(list, Role(word))
 	}
-	return all, nil
+	return list, nil
 }
 
 // Basic returns an Authenticator for the header "Authorization: Basic …". Each line of the file has a name, a colon and a bcrypt hash, as
-// `htpasswd -nB NAME` prints it, and after a space the roles: ada:$2y$10$… read,operate. The file is read again as that of Tokens.
+// `htpasswd -nB NAME` prints it, and after a space the roles: ada:$2y$10$… read,operate. The file is read again like the file of Tokens.
 func Basic(path string, logger *slog.Logger) (Authenticator, error) {
 	f, err := watchFile(path, logger, readPasswords)
 	if err != nil {
@@ -131,25 +131,25 @@ type password struct {
 }
 
 func readPasswords(text string) (map[string]password, error) {
-	all := map[string]password{}
+	passwords := map[string]password{}
 	for number, words := range clientLines(text) {
-		name, hash, found := strings.Cut(words[0], ":")
-		if cost, err := bcrypt.Cost([]byte(hash)); len(words) != 2 || !found || name == "" || err != nil || cost > 14 {
+		name, hash, ok := strings.Cut(words[0], ":")
+		if cost, err := bcrypt.Cost([]byte(hash)); len(words) != 2 || !ok || name == "" || err != nil || cost > 14 {
 			return nil, refusal.Invalid("password file", "has a line %d that is not NAME:HASH and roles: `htpasswd -nB NAME` prints the hash, with a cost of up to 14; write the roles behind it", number)
 		}
 		roles, err := ParseRoles(words[1])
 		if err != nil {
 			return nil, refusal.Invalid("password file", "has a line %d with wrong roles: %v", number, err)
 		}
-		if _, twice := all[name]; twice {
+		if _, twice := passwords[name]; twice {
 			return nil, refusal.Invalid("password file", "has the name of line %d twice", number)
 		}
-		all[name] = password{[]byte(hash), Identity{Name: name, Roles: roles}}
+		passwords[name] = password{[]byte(hash), Identity{Name: name, Roles: roles}}
 	}
-	if len(all) == 0 {
+	if len(passwords) == 0 {
 		return nil, refusal.Invalid("password file", "has no name: write NAME:HASH and roles in a line")
 	}
-	return all, nil
+	return passwords, nil
 }
 
 // basic checks passwords. A check takes many milliseconds on purpose, so passwords that were right are remembered for a minute as a
@@ -177,22 +177,22 @@ var unknownUserHash = sync.OnceValue(func() []byte {
 })
 
 func (b *basic) identify(r *http.Request) (Identity, bool) {
-	name, secret, is := r.BasicAuth()
-	if !is || len(r.Header.Values("Authorization")) != 1 || len(secret) > 72 { // the most that bcrypt reads
+	name, secret, ok := r.BasicAuth()
+	if !ok || len(r.Header.Values("Authorization")) != 1 || len(secret) > 72 { // the most that bcrypt reads
 		return Identity{}, false
 	}
-	known, exists := b.file.get()[name]
-	hash := known.hash
+	stored, exists := b.file.get()[name]
+	hash := stored.hash
 	if !exists {
 		hash = unknownUserHash()
 	}
 	key := sha256.Sum256([]byte(name + "\x00" + secret + "\x00" + string(hash)))
-	known.who.Valid = func() bool {
+	stored.who.Valid = func() bool {
 		now, exists := b.file.get()[name]
-		return exists && bytes.Equal(now.hash, hash) && now.who.same(known.who)
+		return exists && bytes.Equal(now.hash, hash) && now.who.same(stored.who)
 	}
 	if exists && b.remembers(key) {
-		return known.who, true
+		return stored.who, true
 	}
 	leave, free := b.enterLine(clientAddress(r))
 	if !free {
@@ -209,7 +209,7 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 		return Identity{}, false
 	}
 	b.remember(key)
-	return known.who, true
+	return stored.who, true
 }
 
 // enterLine takes a place in the line of passwords to check, if there is one.
@@ -241,9 +241,9 @@ func (b *basic) remember(key [sha256.Size]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	for other, until := range b.checked {
+	for hash, until := range b.checked {
 		if now.After(until) {
-			delete(b.checked, other)
+			delete(b.checked, hash)
 		}
 	}
 	b.checked[key] = now.Add(remembered)
@@ -262,10 +262,10 @@ func Proxy(header string, trusted []netip.Prefix, roles []Role) (Authenticator, 
 		return nil, refusal.Invalid("roles", "is empty: say what the clients of the proxy may do")
 	}
 	return func(r *http.Request) (Identity, bool) {
-		from, err := netip.ParseAddr(clientAddress(r))
+		address, err := netip.ParseAddr(clientAddress(r))
 		values := r.Header.Values(header)
 		if err != nil || len(values) != 1 || values[0] == "" || len(values[0]) > 256 ||
-			!slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) }) {
+			!slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(address.Unmap()) }) {
 			return Identity{}, false
 		}
 		return Identity{Name: values[0], Roles: roles}, true

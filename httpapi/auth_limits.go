@@ -11,15 +11,15 @@ import (
 
 // enter takes a place among the requests that are under way.
 func (s *Server) enter(waits bool) (leave func(), f *failure) {
-	places, what := s.requests, "requests"
+	places, noun := s.requests, "requests"
 	if waits {
-		places, what = s.waiting, "requests that wait"
+		places, noun = s.waiting, "requests that wait"
 	}
 	select {
 	case places <- struct{}{}:
 		return func() { <-places }, nil
 	default:
-		return nil, fail(http.StatusServiceUnavailable, "busy", "the server has as many %s as it can have: make the request again later", what).retry(time.Second)
+		return nil, fail(http.StatusServiceUnavailable, "busy", "the server has as many %s as it can have: make the request again later", noun).retry(time.Second)
 	}
 }
 
@@ -54,12 +54,12 @@ func (r *rates) take(client string) *failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	b, known := r.buckets[client]
-	if !known && len(r.buckets) >= mostBuckets && !r.prune(now) {
+	b, ok := r.buckets[client]
+	if !ok && len(r.buckets) >= mostBuckets && !r.prune(now) {
 		client = newClients
-		b, known = r.buckets[client]
+		b, ok = r.buckets[client]
 	}
-	if !known {
+	if !ok {
 		b = bucket{r.burst, now}
 	}
 	b.tokens, b.at = r.refilled(b, now), now

@@ -61,10 +61,10 @@ func readObject(text []byte, into any) *failure {
 	if text = bytes.TrimSpace(text); text[0] != '{' {
 		return fail(http.StatusBadRequest, "invalid", `the body must be a JSON object, such as {"name":"value"}`).of("body")
 	}
-	fields, known := fieldsOf(reflect.ValueOf(into).Elem())
+	fields, order := fieldsOf(reflect.ValueOf(into).Elem())
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.Token()
-	given := map[string]bool{}
+	present := map[string]bool{}
 	for in.More() {
 		word, _ := in.Token()
 		name, _ := word.(string)
@@ -72,20 +72,20 @@ func readObject(text []byte, into any) *failure {
 		if err := in.Decode(&value); err != nil {
 			return fail(http.StatusBadRequest, "invalid", "the body is not valid: %v", err).of("body")
 		}
-		field, is := fields[name]
+		field, exists := fields[name]
 		switch {
-		case !is:
-			return unknownName(name, "member of the body", known)
-		case given[name]:
+		case !exists:
+			return unknownName(name, "member of the body", order)
+		case present[name]:
 			return wrong(name, "is given twice")
 		}
-		given[name] = true
+		present[name] = true
 		if f := setMember(field, name, value); f != nil {
 			return f
 		}
 	}
-	for _, name := range known {
-		if fields[name].needed && !given[name] {
+	for _, name := range order {
+		if fields[name].needed && !present[name] {
 			return wrong(name, "is missing%s", fields[name].advice)
 		}
 	}
@@ -128,7 +128,7 @@ func setMember(field bodyField, name string, value json.RawMessage) *failure {
 		}
 		return nil
 	}
-	if f, is := readParts(field.value, name, value); is {
+	if f, ok := readParts(field.value, name, value); ok {
 		return f
 	}
 	if err := json.Unmarshal(value, field.value.Addr().Interface()); err != nil {
@@ -137,7 +137,7 @@ func setMember(field bodyField, name string, value json.RawMessage) *failure {
 	return nil
 }
 
-// typeInWords says what a value in JSON must be.
+// typeInWords describes the JSON type of a value, for error texts.
 func typeInWords(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

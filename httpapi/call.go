@@ -58,11 +58,11 @@ func (c *call) hides() bool { return c.server.config.HidePayloads || c.query.fla
 // ended it.
 func (c *call) await() (ctx context.Context, over func() bool, stop func()) {
 	ctx, cancel := context.WithCancelCause(c.Context)
-	ctx, ended := context.WithTimeoutCause(ctx, c.query.span("wait"), errWaitOver)
+	ctx, stopWait := context.WithTimeoutCause(ctx, c.query.span("wait"), errWaitOver)
 	drained := context.AfterFunc(c.server.draining, func() { cancel(errWaitOver) })
 	return ctx, func() bool { return errors.Is(context.Cause(ctx), errWaitOver) && c.Context.Err() == nil }, func() {
 		drained()
-		ended()
+		stopWait()
 		cancel(nil)
 	}
 }
@@ -136,9 +136,9 @@ func (c *call) noteOutage(f *failure) {
 // perform checks a request, the cheapest checks first, and does it.
 func (s *Server) perform(c *call) (any, error) {
 	r := c.request
-	who, f := s.admit(c.writer, r, c.route.Role)
+	identity, f := s.admit(c.writer, r, c.route.Role)
 	if f == nil || f.status == http.StatusForbidden { // a forbidden change is logged, and one of too many is not
-		c.who = who
+		c.who = identity
 	}
 	if f != nil {
 		return nil, f
@@ -150,8 +150,8 @@ func (s *Server) perform(c *call) (any, error) {
 	if c.query, f = readQuery(r.URL.RawQuery, c.route.Query); f != nil {
 		return nil, f
 	}
-	if most := s.config.MaxWait; c.route.Poll && c.query.span("wait") > most {
-		return nil, wrong("wait", "must not be longer than %v", most)
+	if limit := s.config.MaxWait; c.route.Poll && c.query.span("wait") > limit {
+		return nil, wrong("wait", "must not be longer than %v", limit)
 	}
 	f = c.readBody()
 	defer func() { s.memory.free(c.client(), c.raw) }()
@@ -164,7 +164,7 @@ func (s *Server) perform(c *call) (any, error) {
 	}
 	defer free()
 	patient := http.NewResponseController(c.writer)
-	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
+	patient.SetReadDeadline(time.Time{}) // the request is complete; the next byte belongs to the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
 	// With a deadline, the calls of Redis return at once when the context ends.
 	ctx, stop := context.WithTimeoutCause(traceContext(r), c.longest(), errTooLong)
@@ -183,10 +183,10 @@ func (s *Server) perform(c *call) (any, error) {
 		c.Context = context.WithValue(ctx, changedKey{}, &c.changed)
 	}
 	answer, err := c.route.Serve(c)
-	switch why := context.Cause(ctx); { // whatever the call made of it
-	case err != nil && errors.Is(why, errAway) && c.route.Method == http.MethodGet:
+	switch cause := context.Cause(ctx); { // whatever the call made of it
+	case err != nil && errors.Is(cause, errAway) && c.route.Method == http.MethodGet:
 		err = errAway
-	case err != nil && errors.Is(why, errRevoked):
+	case err != nil && errors.Is(cause, errRevoked):
 		err = revoked()
 	}
 	return answer, err
@@ -216,8 +216,8 @@ func (c *call) waits() bool { return c.streams() || c.route.Poll && c.query.span
 
 // partition returns the partition of the only task that the request waits for, or -1.
 func (c *call) partition() int {
-	number, _, found := strings.Cut(c.path("id"), "-")
-	if p, err := strconv.Atoi(number); found && err == nil && c.waits() {
+	number, _, ok := strings.Cut(c.path("id"), "-")
+	if p, err := strconv.Atoi(number); ok && err == nil && c.waits() {
 		return p
 	}
 	return -1
@@ -245,25 +245,25 @@ func (c *call) readBody() *failure {
 	}
 	kind, parameters, notMedia := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(parameters["charset"])
-	if _, is := c.route.Body.(definition); is && kind == "application/yaml" {
+	if _, ok := c.route.Body.(definition); ok && kind == "application/yaml" {
 		kind = "application/json"
 	}
 	if notMedia != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
 		return fail(http.StatusUnsupportedMediaType, "not_json", "the body must be JSON in UTF-8, not compressed: send Content-Type: application/json")
 	}
-	most := c.server.config.MaxBody
-	if r.ContentLength > most {
-		return tooLarge(most)
+	limit := c.server.config.MaxBody
+	if r.ContentLength > limit {
+		return tooLarge(limit)
 	}
 	http.NewResponseController(c.writer).SetReadDeadline(time.Now().Add(c.server.config.BodyTime))
 	var err error
-	c.raw, err = c.server.memory.read(c.client(), http.MaxBytesReader(c.writer, r.Body, most))
+	c.raw, err = c.server.memory.read(c.client(), http.MaxBytesReader(c.writer, r.Body, limit))
 	var full *failure
 	switch {
 	case errors.As(err, &full):
 		return full.unread()
 	case errors.As(err, new(*http.MaxBytesError)):
-		return tooLarge(most)
+		return tooLarge(limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fail(http.StatusRequestTimeout, "slow_body", "the body did not arrive in %v: send it faster, or send less", c.server.config.BodyTime).unread()
 	case err != nil:

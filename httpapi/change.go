@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// changedKey finds in the context of a request whether one of its calls has changed something.
+// changedKey is the context key of a request's flag for calls that have changed something.
 type changedKey struct{}
 
 // observe notes the calls that succeed, and those of requests that have written to Redis. Calls of workers that only renew a lease do
@@ -29,7 +29,7 @@ func (s *space) observe(q *queue.Queue) {
 				return
 			}
 			shard(partition).replied()
-			if changed, is := ctx.Value(changedKey{}).(*atomic.Bool); is && !library.Reads(script) && script != "fetch" && script != "heartbeat" {
+			if changed, ok := ctx.Value(changedKey{}).(*atomic.Bool); ok && !library.Reads(script) && script != "fetch" && script != "heartbeat" {
 				changed.Store(true)
 			}
 		},
@@ -40,7 +40,7 @@ func (s *space) observe(q *queue.Queue) {
 // unknownIfChanged returns the failure of a request that may have changed something before Redis was away, or before its client was removed:
 // 503 and 401 would say that it has not.
 func (c *call) unknownIfChanged(f *failure) *failure {
-	why := "Redis did not answer"
+	cause := "Redis did not answer"
 	switch {
 	case !c.changed.Load():
 		if f.Problem.Error.Word == "unavailable" && c.route.Method != http.MethodGet {
@@ -48,11 +48,11 @@ func (c *call) unknownIfChanged(f *failure) *failure {
 		}
 		return f
 	case f.status == http.StatusUnauthorized:
-		why = "its client was no longer known"
+		cause = "its client was no longer known"
 	case f.status != http.StatusServiceUnavailable:
 		return f
 	}
-	unknown := fail(http.StatusGatewayTimeout, "unknown", "the request has changed something, and then %s: make it again if it names an id, a key or a call, otherwise read the state first", why).retry(time.Second)
+	unknown := fail(http.StatusGatewayTimeout, "unknown", "the request has changed something, and then %s: make it again if it names an id, a key or a call, otherwise read the state first", cause).retry(time.Second)
 	unknown.cause = f.cause
 	return unknown
 }
@@ -69,7 +69,7 @@ func (c *call) logChange(status int, answer any, start time.Time) {
 			log = log.With(about.key, clip.Text(about.value, mostLogged))
 		}
 	}
-	if many, is := answer.(interface{ tasks() int }); is {
+	if many, ok := answer.(interface{ tasks() int }); ok {
 		log = log.With("tasks", many.tasks())
 	}
 	switch {

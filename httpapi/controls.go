@@ -56,11 +56,11 @@ func (c *call) queueName() (string, error) {
 	if c.query.flag("force") {
 		return name, nil
 	}
-	all, err := c.readQueues()
+	queues, err := c.readQueues()
 	if err != nil {
 		return "", err
 	}
-	_, f := named("queue", name, all)
+	_, f := named("queue", name, queues)
 	if f != nil {
 		f.Problem.Error.Sentence += "; force=true is for one that has had no task yet"
 	}
@@ -76,8 +76,8 @@ func control(c *call, change func(name string) error) (any, error) {
 	if err := change(name); err != nil {
 		return nil, err
 	}
-	all, err := c.readQueues()
-	l := all[name]
+	queues, err := c.readQueues()
+	l := queues[name]
 	l.Queue = name
 	return l, err
 }
@@ -115,7 +115,7 @@ func limitQueue(c *call) (any, error) {
 
 const mostPer = 365 * 24 * time.Hour
 
-// check returns the rate. It finds what is wrong before anything is changed.
+// check returns the rate. It validates the whole body before anything is changed.
 func (b limitBody) check(partitions int) (rate queue.Rate, f *failure) {
 	switch {
 	case b.Rate == nil && (b.Per != nil || b.Burst != 0):
@@ -187,8 +187,8 @@ func setKind(c *call) (any, error) {
 	if err := c.q.DefineKind(c, kind, d); err != nil {
 		return nil, err
 	}
-	all, err := c.q.Kinds(c)
-	return kindDefaults{kind, lines.Stored(all[kind])}, err
+	kinds, err := c.q.Kinds(c)
+	return kindDefaults{kind, lines.Stored(kinds[kind])}, err
 }
 
 // kindBody is the type of a body that has all defaults of a kind. What is left out has no default afterwards.

@@ -4,19 +4,19 @@
 //	api, err := httpapi.New(httpapi.Config{Queues: []*queue.Queue{q}, Auth: []httpapi.Authenticator{auth}, Hosts: []string{"jobs.example.com"}})
 //	mux.Handle("/api/v1/", api)
 //
-// docs/how-to/http.md says how to use it, docs/reference/http.md lists the routes, and docs/reference/openapi.json describes
+// docs/how-to/http.md is a guide, docs/reference/http.md lists the routes, and docs/reference/openapi.json describes
 // them for programs.
 //
-// One table has all routes (table.go). The mux, the reference and the checks of requests are made from it. An answer is what
-// the commands print with -o json, but payloads and results are JSON values, or base64 under payload_base64 and
+// One table has all routes (table.go). The mux, the reference and the checks of requests are made from it. An answer is the
+// output of the commands with -o json, but payloads and results are JSON values, or base64 under payload_base64 and
 // result_base64 if they are not JSON.
 package httpapi
 
 // The names of the files begin with their rooms:
 //
-//   - auth: who a client is, what it may do, and how much of the server it may use
-//   - stream: long polls and event streams, and what those that wait share
-//   - the others, the API itself: the table of routes, how requests are read, answered and logged, and what each route does
+//   - auth: the identity, the roles and the limits of a client
+//   - stream: long polls and event streams, and the state that waiting requests share
+//   - the others, the API itself: the table of routes, how requests are read, answered and logged, and the routes themselves
 //
 // They are one package. The types of auth are exported, and the routes and streams share call and failure: as packages, the first would be
 // aliases without documentation here, and the others would need a fourth package below them.

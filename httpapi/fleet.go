@@ -87,12 +87,12 @@ func explain(c *call) (any, error) {
 }
 
 func listAgents(c *call) (any, error) {
-	found, err := inspect.Agents(c, c.q, c.query.number("look"))
+	agents, err := inspect.Agents(c, c.q, c.query.number("look"))
 	if err != nil {
 		return nil, err
 	}
-	answer := agentLines{Agents: []lines.Agent{}, Waiting: found.Waiting, Cut: found.Cut}
-	for _, a := range found.Agents {
+	answer := agentLines{Agents: []lines.Agent{}, Waiting: agents.Waiting, Cut: agents.Cut}
+	for _, a := range agents.Agents {
 		answer.Agents = append(answer.Agents, lines.OfAgent(a))
 	}
 	return answer, nil
@@ -108,26 +108,26 @@ func (c *call) readQueues() (map[string]lines.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]lines.Queue{}
+	queues := map[string]lines.Queue{}
 	for _, s := range stats.Queues {
-		all[s.Queue] = lines.OfQueue(s).With(workers)
+		queues[s.Queue] = lines.OfQueue(s).With(workers)
 	}
-	return all, nil
+	return queues, nil
 }
 
-// sorted returns the values of a map in the order of their names.
-func sorted[T any](all map[string]T) []T {
+// sorted returns the values of a map, sorted by name.
+func sorted[T any](values map[string]T) []T {
 	list := []T{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, all[name])
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, values[name])
 	}
 	return list
 }
 
 // named returns the value of a name, or a failure that names the nearest one.
 func named[T any](what, name string, all map[string]T) (found T, f *failure) {
-	if found, known := all[name]; known {
-		return found, nil
+	if value, ok := all[name]; ok {
+		return value, nil
 	}
 	near := names.Nearest(name, slices.Sorted(maps.Keys(all)))
 	if near != "" {
@@ -137,16 +137,16 @@ func named[T any](what, name string, all map[string]T) (found T, f *failure) {
 }
 
 func listQueues(c *call) (any, error) {
-	all, err := c.readQueues()
-	return queueLines{sorted(all)}, err
+	queues, err := c.readQueues()
+	return queueLines{sorted(queues)}, err
 }
 
 func getQueue(c *call) (any, error) {
-	all, err := c.readQueues()
+	queues, err := c.readQueues()
 	if err != nil {
 		return nil, err
 	}
-	l, f := named("queue", c.path("queue"), all)
+	l, f := named("queue", c.path("queue"), queues)
 	if f != nil {
 		return nil, f
 	}
@@ -158,16 +158,16 @@ func getQueue(c *call) (any, error) {
 }
 
 func listKinds(c *call) (any, error) {
-	all, err := lines.ReadKinds(c, c.q)
-	return kindLines{sorted(all)}, err
+	kinds, err := lines.ReadKinds(c, c.q)
+	return kindLines{sorted(kinds)}, err
 }
 
 func getKind(c *call) (any, error) {
-	all, err := lines.ReadKinds(c, c.q)
+	kinds, err := lines.ReadKinds(c, c.q)
 	if err != nil {
 		return nil, err
 	}
-	l, f := named("kind", c.path("kind"), all)
+	l, f := named("kind", c.path("kind"), kinds)
 	if f != nil {
 		return nil, f
 	}
@@ -175,25 +175,25 @@ func getKind(c *call) (any, error) {
 }
 
 func (c *call) readWorkers() (map[string]lines.Worker, error) {
-	found, err := inspect.Workers(c, c.q)
-	all := map[string]lines.Worker{}
-	for _, w := range found {
-		all[w.ID] = lines.OfWorker(w)
+	list, err := inspect.Workers(c, c.q)
+	workers := map[string]lines.Worker{}
+	for _, w := range list {
+		workers[w.ID] = lines.OfWorker(w)
 	}
-	return all, err
+	return workers, err
 }
 
 func listWorkers(c *call) (any, error) {
-	all, err := c.readWorkers()
-	return workerLines{sorted(all)}, err
+	workers, err := c.readWorkers()
+	return workerLines{sorted(workers)}, err
 }
 
 func getWorker(c *call) (any, error) {
-	all, err := c.readWorkers()
+	workers, err := c.readWorkers()
 	if err != nil {
 		return nil, err
 	}
-	l, f := named("worker", c.path("worker"), all)
+	l, f := named("worker", c.path("worker"), workers)
 	return l, nothing(f)
 }
 
@@ -230,8 +230,8 @@ func listOverdue(c *call) (any, error) {
 func getStats(c *call) (any, error) {
 	s, err := c.q.Stats(c)
 	answer := statsLine{s.Deadlines, s.Limits, s.Delayed, s.Waits, s.Workers, s.Draining, s.Retained, s.Broken, []lines.Queue{}}
-	for _, of := range s.Queues {
-		answer.Queues = append(answer.Queues, lines.OfQueue(of))
+	for _, queue := range s.Queues {
+		answer.Queues = append(answer.Queues, lines.OfQueue(queue))
 	}
 	return answer, err
 }

@@ -17,7 +17,7 @@ import (
 )
 
 type (
-	// definition is the text of a definition of a flow, in JSON or YAML. It stands for the body of a request.
+	// definition is the JSON or YAML text of a flow's definition. The routes use it as the type of such a body.
 	definition []byte
 
 	definitionLines struct {
@@ -29,7 +29,7 @@ type (
 		Text string `json:"text"`
 	}
 	checkedDefinition struct {
-		Good bool        `json:"good"` // always: what is wrong is an error
+		Good bool        `json:"good"` // always true: an invalid definition is an error
 		Plan *lines.Plan `json:"plan,omitempty"`
 	}
 	startBody struct {
@@ -81,9 +81,9 @@ func flowRoutes() []route {
 }
 
 func listFlows(c *call) (any, error) {
-	all, err := flow.List(c, c.q)
+	definitions, err := flow.List(c, c.q)
 	answer := definitionLines{[]lines.Definition{}}
-	for _, d := range all {
+	for _, d := range definitions {
 		answer.Definitions = append(answer.Definitions, lines.OfDefinition(d))
 	}
 	return answer, err
@@ -137,12 +137,12 @@ func checkFlow(c *call) (any, error) {
 
 // definition returns the line of the definition in the path. It must exist.
 func (c *call) definition() (lines.Definition, error) {
-	all, err := flow.List(c, c.q)
+	definitions, err := flow.List(c, c.q)
 	if err != nil {
 		return lines.Definition{}, err
 	}
 	byID := map[string]lines.Definition{}
-	for _, d := range all {
+	for _, d := range definitions {
 		byID[d.ID] = lines.OfDefinition(d)
 	}
 	l, f := named("definition", c.path("id"), byID)
@@ -208,7 +208,8 @@ func startRun(c *call) (any, error) {
 	return lines.Enqueued{ID: r.ID, Deadline: r.Deadline, New: r.New}, nil
 }
 
-// unstarted returns why a run cannot be started. If its definition or version does not exist, it says which do.
+// unstarted explains why a run cannot be started. If its definition or version does not exist, the error lists those
+// that do.
 func (c *call) unstarted(version string, err error) error {
 	if !errors.Is(err, refusal.ErrNotFound) {
 		return err
@@ -223,7 +224,7 @@ func (c *call) unstarted(version string, err error) error {
 	return err
 }
 
-// task returns the parameters of a run, and what the body says of its task.
+// task returns the parameters of a run, and the task fields that the body sets.
 func (b startBody) task() (parameters map[string]any, task queue.Task, f *failure) {
 	if b.Parameters != nil && string(b.Parameters) != "null" {
 		if f := decode(b.Parameters, &parameters); f != nil {

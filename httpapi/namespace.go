@@ -82,8 +82,8 @@ func (s *space) try(o *opening) {
 
 // find returns the namespace of a request.
 func (s *Server) find(name string) (*space, *failure) {
-	if found := s.spaces[name]; found != nil {
-		return found, nil
+	if existing := s.spaces[name]; existing != nil {
+		return existing, nil
 	}
 	return nil, fail(http.StatusNotFound, "no_namespace", "this server does not serve the namespace %q", refusal.Clip(name)).of("namespace")
 }
@@ -101,7 +101,7 @@ func (s *space) note(f *failure) {
 	log := s.server.log.With("namespace", s.name)
 	switch {
 	case f == nil:
-		if over, lasted := s.trouble.outage.Over(); over {
+		if ended, lasted := s.trouble.outage.Over(); ended {
 			log.Info("Requests are answered again", "lasted_ms", lasted.Milliseconds())
 		}
 	case f.status == http.StatusServiceUnavailable && slices.Contains([]string{"unavailable", "misconfigured", "no_namespace"}, f.Problem.Error.Word):

@@ -20,18 +20,18 @@ func OpenAPI() []byte {
 }
 
 func openAPI() schema {
-	all, paths := schemas{}, schema{}
-	all.of(reflect.TypeFor[Problem](), false)
+	types, paths := schemas{}, schema{}
+	types.of(reflect.TypeFor[Problem](), false)
 	for _, r := range table() {
 		path := "/api/v1/{namespace}/" + r.Path
 		if paths[path] == nil {
 			paths[path] = schema{}
 		}
-		paths[path].(schema)[strings.ToLower(r.Method)] = r.operation(all)
+		paths[path].(schema)[strings.ToLower(r.Method)] = r.operation(types)
 	}
 	for path, summary := range map[string]string{"/healthz": "Says whether the last read of Redis was in time", "/readyz": "Says whether the server can serve requests"} {
 		paths[path] = schema{"get": schema{"operationId": strings.Trim(path, "/"), "summary": summary, "security": []any{}, "responses": withProblems(schema{
-			"200": content("yes", all.of(reflect.TypeFor[health](), false)), "503": content("no", all.of(reflect.TypeFor[health](), false))}, 403, 405, 500)}}
+			"200": content("yes", types.of(reflect.TypeFor[health](), false)), "503": content("no", types.of(reflect.TypeFor[health](), false))}, 403, 405, 500)}}
 	}
 	paths["/metrics"] = schema{"get": schema{"operationId": "metrics", "summary": "Returns the metrics for Prometheus", "description": "Needs the role read. docs/reference/metrics.md lists the metrics.",
 		"responses": withProblems(schema{"200": schema{"description": "OK", "content": schema{"text/plain": plainText, "application/openmetrics-text": plainText}}}, 401, 403, 405, 429, 500)}}
@@ -39,7 +39,7 @@ func openAPI() schema {
 		"openapi": "3.1.0",
 		"info":    schema{"title": "Curfew", "version": "1", "description": "Tasks with deadlines, over HTTP. docs/how-to/http.md says how to use it."},
 		"paths":   paths,
-		"components": schema{"schemas": all, "securitySchemes": schema{
+		"components": schema{"schemas": types, "securitySchemes": schema{
 			"token":    schema{"type": "http", "scheme": "bearer"},
 			"password": schema{"type": "http", "scheme": "basic"},
 		}},
@@ -62,11 +62,11 @@ func withProblems(responses schema, statuses ...int) schema {
 	return responses
 }
 
-// parts returns the names of the variable parts of the path.
-func (r *route) parts() []string {
+// variables returns the names of the variables in the path.
+func (r *route) variables() []string {
 	var names []string
-	for part := range strings.SplitSeq("{namespace}/"+r.Path, "/") {
-		if name, is := strings.CutPrefix(part, "{"); is {
+	for segment := range strings.SplitSeq("{namespace}/"+r.Path, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
 			names = append(names, strings.TrimSuffix(name, "}"))
 		}
 	}
@@ -75,7 +75,7 @@ func (r *route) parts() []string {
 
 func (r *route) operation(all schemas) schema {
 	parameters := []schema{}
-	for _, name := range r.parts() {
+	for _, name := range r.variables() {
 		parameters = append(parameters, schema{"name": name, "in": "path", "required": true, "schema": schema{"type": "string"}})
 	}
 	for _, p := range r.Query {
@@ -96,7 +96,7 @@ func (r *route) operation(all schemas) schema {
 	o := schema{"operationId": r.ID, "summary": r.Summary, "description": "Needs the role " + string(r.Role) + ".", "tags": []string{r.group()}, "parameters": parameters, "responses": responses}
 	if r.Body != nil {
 		media := schema{"application/json": schema{"schema": all.of(reflect.TypeOf(r.Body), true)}}
-		if _, is := r.Body.(definition); is {
+		if _, ok := r.Body.(definition); ok {
 			media["application/yaml"] = plainText
 		}
 		o["requestBody"] = schema{"required": !r.Bare, "content": media}
@@ -173,9 +173,9 @@ The body of each error is ` + "`{\"error\":{\"word\":\"not_found\",\"sentence\":
 }
 
 func byGroup() []route {
-	all := table()
-	slices.SortStableFunc(all, func(a, b route) int { return strings.Compare(a.group(), b.group()) })
-	return all
+	routes := table()
+	slices.SortStableFunc(routes, func(a, b route) int { return strings.Compare(a.group(), b.group()) })
+	return routes
 }
 
 func (r *route) describe(b *strings.Builder) {
@@ -212,15 +212,15 @@ func membersInWords(t reflect.Type) string {
 	if t == reflect.TypeFor[definition]() {
 		return "a definition, in JSON, or in YAML with `Content-Type: application/yaml`"
 	}
-	var all []string
+	var list []string
 	for i := range t.NumField() {
 		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name = "`" + name + "`"; !strings.HasPrefix(options, "omit") {
 			name += " (needed)"
 		}
-		all = append(all, name)
+		list = append(list, name)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(list, ", ")
 }
 
 // filled breaks a text into lines of up to 138 characters. Further lines begin with indent.

@@ -129,9 +129,9 @@ func failureOf(err error) *failure {
 			return f
 		}
 	}
-	for _, known := range setup {
-		if errors.Is(err, known) {
-			f = fail(http.StatusServiceUnavailable, "misconfigured", "%s: the log of this server says more", known)
+	for _, kind := range setup {
+		if errors.Is(err, kind) {
+			f = fail(http.StatusServiceUnavailable, "misconfigured", "%s: the log of this server says more", kind)
 			f.cause = err
 			return f
 		}

@@ -32,12 +32,12 @@ func (v values) list(name string) []string { l, _ := v[name].([]string); return 
 
 // readQuery reads the query of a request. It refuses unknown parameters, and those that are given twice.
 func readQuery(raw string, params []param) (values, *failure) {
-	given, err := url.ParseQuery(raw)
+	parameters, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, fail(http.StatusBadRequest, "invalid", "the query is not valid: names and values must be encoded, and stand as name=value with & between them")
 	}
-	found := values{}
-	for name, texts := range given {
+	result := values{}
+	for name, texts := range parameters {
 		at := slices.IndexFunc(params, func(p param) bool { return p.Name == name })
 		if at < 0 {
 			return nil, unknownName(name, "parameter", namesOf(params))
@@ -58,22 +58,22 @@ func readQuery(raw string, params []param) (values, *failure) {
 		if f != nil {
 			return nil, f
 		}
-		found[name] = value
+		result[name] = value
 	}
 	for _, p := range params {
-		if _, known := found[p.Name]; !known && p.Default != "" {
-			found[p.Name], _ = p.read(p.Default)
+		if _, ok := result[p.Name]; !ok && p.Default != "" {
+			result[p.Name], _ = p.read(p.Default)
 		}
 	}
-	return found, nil
+	return result, nil
 }
 
 func namesOf(params []param) []string {
-	var all []string
+	var names []string
 	for _, p := range params {
-		all = append(all, p.Name)
+		names = append(names, p.Name)
 	}
-	return all
+	return names
 }
 
 // unknownName returns the failure for a name that is not one of a list.

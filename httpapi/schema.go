@@ -21,7 +21,8 @@ type schema map[string]any
 // schemas collects the schemas of named types.
 type schemas map[string]schema
 
-// taskNames are the names that a stored task can have, besides those of its fields and of its explanation. Their types are those of the vocabulary.
+// taskNames are the names of a stored task that belong neither to its fields nor to its explanation. Their types are
+// in the vocabulary.
 const taskNames = `status created_at until limit_at
 	started_at epoch worker retries lease_losses completed_at detected_at error last_error reason timed_out timeout_type
 	retry_state retry_error hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
@@ -32,16 +33,17 @@ const taskNames = `status created_at until limit_at
 
 // storedNames returns the names that a stored task can have. Spans that kinds have no default of are not stored: they become instants.
 func storedNames() []string {
-	all := strings.Fields(taskNames)
+	names := strings.Fields(taskNames)
 	for i := range field.All {
 		if f := &field.All[i]; f.Name != "payload" && (f.Type != field.Span || f.By == field.Kind) {
-			all = append(all, f.Name)
+			names = append(names, f.Name)
 		}
 	}
-	return all
+	return names
 }
 
-// of returns the schema of a type. body says that clients send it: then times are numbers of ms too, and unknown members are refused.
+// of returns the schema of a type. body is true for types that clients send: then times are numbers of ms too, and
+// unknown members are refused.
 func (all schemas) of(t reflect.Type, body bool) schema {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -109,7 +111,7 @@ func (all schemas) plain(t reflect.Type, body bool) schema {
 	switch t.Kind() {
 	case reflect.Pointer:
 		inner := all.of(t.Elem(), body)
-		if kind, is := inner["type"].(string); is && !body {
+		if kind, ok := inner["type"].(string); ok && !body {
 			inner["type"] = []string{kind, "null"}
 		}
 		return inner
@@ -130,8 +132,8 @@ func (all schemas) plain(t reflect.Type, body bool) schema {
 			return all.object(t, body)
 		}
 		name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
-		if s, begun := all[name]; !begun || s != nil {
-			all[name] = nil // a type that contains itself refers to what is being made
+		if s, exists := all[name]; !exists || s != nil {
+			all[name] = nil // a type that contains itself refers to this unfinished entry
 			all.name(name, all.object(t, body))
 		}
 		return schema{"$ref": "#/components/schemas/" + name}

@@ -48,8 +48,8 @@ type Config struct {
 	// Metrics answers /metrics. Without it, there is no such path.
 	Metrics http.Handler
 
-	// MaxBody bounds the body of a request in bytes. Defaults to 8 MiB. The bodies of all requests together have up to
-	// MaxBody × MaxRequests bytes, and those of one client an eighth of it.
+	// MaxBody bounds the body of a request in bytes. Defaults to 8 MiB. The bodies of all requests together take up to
+	// MaxBody × MaxRequests bytes, and the bodies of one client an eighth of this.
 	MaxBody int64
 	// MaxRequests bounds how many requests are served at once, without those that wait and those whose body has not arrived yet.
 	// Defaults to 256.
@@ -175,9 +175,9 @@ func (c *Config) complete() error {
 // JSON.
 func (s *Server) register() {
 	byPath := map[string]map[string]*route{}
-	all := table()
-	for i := range all {
-		r := &all[i]
+	routes := table()
+	for i := range routes {
+		r := &routes[i]
 		path := "/api/v1/{namespace}/" + r.Path
 		if byPath[path] == nil {
 			byPath[path] = map[string]*route{}

@@ -126,7 +126,7 @@ func (h *shard) quiet() time.Duration {
 	return time.Since(h.created) - time.Duration(h.lastReply.Load())
 }
 
-// watch returns a context for a request that ends with errAway when a shard is silent: that of the partition which the request waits
+// watch returns a context for a request that ends with errAway when a shard is silent: the shard of the partition that the request waits
 // for, or any for -1. A request that changes something also ends when a shard refuses to write.
 func (s *space) watch(ctx context.Context, partition int, changes bool) (_ context.Context, leave func()) {
 	shards := s.shards

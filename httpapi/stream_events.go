@@ -46,11 +46,11 @@ func eventRoutes() []route {
 }
 
 func getEvents(c *call) (any, error) {
-	from := events.Cursor(c.query.text("after"))
+	cursor := events.Cursor(c.query.text("after"))
 	if last := c.request.Header.Get(lastEventID); last != "" && c.streams() {
-		from = events.Cursor(last)
+		cursor = events.Cursor(last)
 	}
-	f := &follower{c: c, at: positionOf(from)}
+	f := &follower{c: c, at: positionOf(cursor)}
 	defer f.close()
 	first, err := f.read(c.query.number("limit"))
 	if err == nil {
@@ -106,25 +106,25 @@ func (c *call) pollEvents(f *follower, batch events.Batch) (any, error) {
 
 // selected returns the events that the request is about, without texts of users if they are hidden.
 func (c *call) selected(all []events.Event) []events.Event {
-	some := []events.Event{}
+	batch := []events.Event{}
 	for _, e := range all {
 		if c.wants(&e) {
 			if c.hides() {
 				inspect.Hide(&e)
 			}
-			some = append(some, e)
+			batch = append(batch, e)
 		}
 	}
-	return some
+	return batch
 }
 
 func (c *call) wants(e *events.Event) bool {
-	is := func(name, value string) bool {
+	matches := func(name, value string) bool {
 		list := c.query.list(name)
 		return list == nil || slices.Contains(list, value)
 	}
 	task := c.query.text("task")
-	return is("kind", e.Kind) && is("task_kind", e.TaskKind) && is("queue", e.Queue) &&
+	return matches("kind", e.Kind) && matches("task_kind", e.TaskKind) && matches("queue", e.Queue) &&
 		(task == "" || e.TaskID == task || strings.HasPrefix(e.TaskID, task+".") || strings.HasPrefix(e.TaskID, task+"!"))
 }
 
@@ -221,9 +221,9 @@ func (s *stream) events(batch events.Batch) {
 	for i := range batch.Events {
 		e := &batch.Events[i]
 		s.at.advance(e)
-		some := s.c.selected(batch.Events[i : i+1])
-		if sent = len(some) > 0; sent {
-			text, _ := some[0].MarshalJSON()
+		selected := s.c.selected(batch.Events[i : i+1])
+		if sent = len(selected) > 0; sent {
+			text, _ := selected[0].MarshalJSON()
 			s.add("id: %s\nevent: %s\ndata: %s\n\n", s.at.cursor(), kindOf(e), text)
 		}
 	}
@@ -232,7 +232,7 @@ func (s *stream) events(batch events.Batch) {
 	}
 }
 
-// kindOf returns the name of an event for a line of its own.
+// kindOf returns the event name of a server-sent event that has its own kind of line.
 func kindOf(e *events.Event) string {
 	if e.Kind == "" || strings.ContainsFunc(e.Kind, func(r rune) bool { return r <= ' ' }) {
 		return "message"

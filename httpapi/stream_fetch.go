@@ -92,7 +92,7 @@ func (b *askBody) quotas(ask *queue.Ask) *failure {
 	return nil
 }
 
-// fetch takes tasks, and waits for some as long as the request says. A client that is gone takes none. If it leaves while a call to
+// fetch takes tasks, and waits for some up to the limit of the request. A client that is gone takes none. If it leaves while a call to
 // Redis is under way, the claims of this call stay with the worker: a repeat of the request gets them, and without one they are given
 // back by a heartbeat that knows this seq, or when the lease ends.
 func (c *call) fetch(ask queue.Ask) (*fetched, error) {
@@ -150,7 +150,7 @@ func msOf(at time.Time) int64 {
 }
 
 // round takes tasks once. A seq gets tasks in one round, and then no more. Redis compares the seq in each partition with the newest that
-// got tasks there. So in a namespace of several partitions each is first asked what this seq got: otherwise a repeat could get a task of
+// got tasks there. So in a namespace of several partitions each is first asked for the tasks of this seq: otherwise a repeat could get a task of
 // another partition. Requests of one worker do so one after the other.
 //
 // tokens are the wake tokens that the request has taken, by partition.
@@ -182,43 +182,43 @@ func (c *call) earlierClaims(ask queue.Ask) (queue.Reply, error) {
 		replies[p], err = c.q.Attempts().Fetch(c, p, c.path("worker"), ask)
 		return err
 	})
-	all := queue.Reply{Look: time.Minute}
+	total := queue.Reply{Look: time.Minute}
 	for _, reply := range replies {
 		c.warn(reply.Errors)
-		all.Claims = append(all.Claims, reply.Claims...)
-		all.Repeat = all.Repeat || reply.Repeat
-		all.Look = min(all.Look, reply.Look)
+		total.Claims = append(total.Claims, reply.Claims...)
+		total.Repeat = total.Repeat || reply.Repeat
+		total.Look = min(total.Look, reply.Look)
 	}
-	return all, err
+	return total, err
 }
 
 // take takes tasks from the partitions in turn, beginning with another one at each seq. A partition whose wake token was taken is
 // asked even if there are enough claims: it then wakes another worker.
 func (c *call) take(ask queue.Ask, tokens []bool) (queue.Reply, error) {
-	all := queue.Reply{Look: time.Minute}
+	total := queue.Reply{Look: time.Minute}
 	partitions := c.q.Partitions()
 	for i := range partitions {
 		p := int((ask.Seq + int64(i)) % int64(partitions))
-		some := ask
-		if some.N = ask.N - len(all.Claims); some.N == 0 && (tokens == nil || !tokens[p]) {
-			all.Look = 0
+		share := ask
+		if share.N = ask.N - len(total.Claims); share.N == 0 && (tokens == nil || !tokens[p]) {
+			total.Look = 0
 			continue
 		}
-		reply, err := c.q.Attempts().Fetch(c, p, c.path("worker"), some)
-		if err != nil && len(all.Claims) == 0 {
-			return all, err
+		reply, err := c.q.Attempts().Fetch(c, p, c.path("worker"), share)
+		if err != nil && len(total.Claims) == 0 {
+			return total, err
 		}
 		if err != nil { // the next fetch gets the error
-			all.Look = 0
+			total.Look = 0
 			break
 		}
 		c.warn(reply.Errors)
-		all.Claims = append(all.Claims, reply.Claims...)
-		if all.Look = min(all.Look, reply.Look); reply.Stopping() {
+		total.Claims = append(total.Claims, reply.Claims...)
+		if total.Look = min(total.Look, reply.Look); reply.Stopping() {
 			break
 		}
 	}
-	return all, nil
+	return total, nil
 }
 
 // wakeAnother lets Redis wake another worker for tokens that this request has taken and does not use. Redis does not look at the queues of a
@@ -243,12 +243,12 @@ type turns struct {
 // enter waits for the turn of a worker. The caller ends its turn by leave.
 func (t *turns) enter(ctx context.Context, worker string) (leave func(), err error) {
 	for {
-		over, mine := t.begin(worker)
+		superseded, mine := t.begin(worker)
 		if mine {
 			return func() { t.end(worker) }, nil
 		}
 		select {
-		case <-over:
+		case <-superseded:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -52,10 +52,10 @@ func (h *hub) join(ctx context.Context, s *Server, q *queue.Queue) (*listener, e
 		h.runs = &hubRun{begun: make(chan struct{}), stop: stop}
 		go h.read(reading, s, q, h.runs)
 	}
-	begun := h.runs.begun
+	start := h.runs.begun
 	h.mu.Unlock()
 	select {
-	case <-begun:
+	case <-start:
 		return l, nil
 	case <-ctx.Done():
 		h.leave(l)
@@ -75,12 +75,12 @@ func (h *hub) leave(l *listener) {
 }
 
 // read reads until the last listener has left. An error of Redis ends no listener here: the requests end by themselves when Redis is
-// silent, and otherwise get what comes later.
+// silent, and otherwise get later events.
 func (h *hub) read(ctx context.Context, s *Server, q *queue.Queue, run *hubRun) {
-	at, known := events.Newest, false
+	at, ok := events.Newest, false
 	for ctx.Err() == nil {
 		wait := time.Minute
-		if !known {
+		if !ok {
 			wait = 0
 		}
 		batch, err := events.Read(ctx, q, at, hubRead, wait)
@@ -95,8 +95,8 @@ func (h *hub) read(ctx context.Context, s *Server, q *queue.Queue, run *hubRun) 
 			}
 			continue
 		}
-		if !known {
-			known = true
+		if !ok {
+			ok = true
 			close(run.begun)
 		}
 		if len(batch.Events) > 0 || len(batch.Gaps) > 0 {

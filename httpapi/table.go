@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/lines"
 )
 
-// route is a row of the table of all routes.
+// route is a row of the route table.
 type route struct {
 	ID      string // for OpenAPI, such as enqueueTask
 	Method  string
@@ -20,7 +20,7 @@ type route struct {
 	Bare    bool // the body may be left out
 	Answer  any  // a value of the type of the answer
 	Status  []int
-	Errors  []int // besides those of all routes, and of all with a body
+	Errors  []int // in addition to the statuses of every route, and of every route with a body
 	// Poll: the request can wait, for as long as its parameter wait.
 	Poll bool
 	// Stream: the answer is a stream of events if the client accepts one. Serve writes it.
@@ -57,16 +57,16 @@ func table() []route {
 	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), workRoutes(), agentRoutes(), eventRoutes(), fleetRoutes(), controlRoutes(), flowRoutes())
 }
 
-// every are the statuses that each route can answer with, besides those of its own.
+// every lists the statuses that each route can answer with, in addition to its own.
 var every = []int{400, 401, 403, 404, 405, 429, 500, 503, 504}
 
 // failures are the statuses of errors that a route can answer with.
 func (r *route) failures() []int {
-	all := slices.Concat(every, r.Errors)
+	statuses := slices.Concat(every, r.Errors)
 	if r.Body != nil {
-		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		statuses = append(statuses, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	return all
+	return statuses
 }
 
 var hidePayloads = param{Name: "hide_payloads", Type: flag, Doc: "leave out what users have put into tasks"}

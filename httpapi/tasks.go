@@ -62,15 +62,15 @@ func enqueueTasks(c *call) (any, error) {
 	if n := len(body.Tasks); n < 1 || n > mostTasks {
 		return nil, wrong("tasks", "has %d tasks: it must have 1 to %d", n, mostTasks)
 	}
-	all := make([]queue.Task, len(body.Tasks))
+	tasks := make([]queue.Task, len(body.Tasks))
 	for i, text := range body.Tasks {
 		var f *failure
-		if all[i], f = text.read("tasks["+strconv.Itoa(i)+"]", c.q.MaxBytes()); f != nil {
+		if tasks[i], f = text.read("tasks["+strconv.Itoa(i)+"]", c.q.MaxBytes()); f != nil {
 			return nil, f
 		}
-		all[i].Headers = c.withTrace(all[i].Headers)
+		tasks[i].Headers = c.withTrace(tasks[i].Headers)
 	}
-	receipts, err := c.q.EnqueueAll(c, all)
+	receipts, err := c.q.EnqueueAll(c, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ const mostBodies = 100
 
 var statuses = []string{string(queue.Pending), string(queue.Running), string(queue.Waiting), string(queue.Completed), string(queue.Failed), string(queue.Cancelled)}
 
-// filters are the parameters that say which tasks are meant. They are the flags of curfew ls.
+// filters are the parameters that select tasks. They match the flags of curfew ls.
 func filters() []param {
 	return []param{
 		{Name: "queue", Type: text, Doc: "tasks of this queue"},

@@ -39,7 +39,7 @@ type (
 	rejectBody struct {
 		Error string `json:"error"`
 	}
-	// outcomes are what a change did to each of some tasks.
+	// outcomes are the results of a change to several tasks.
 	outcomes struct {
 		Tasks []lines.Outcome `json:"tasks"`
 		Next  string          `json:"next"` // the cursor for the next tasks; "" if all have been looked at
@@ -47,30 +47,31 @@ type (
 )
 
 func changeRoutes() []route {
-	one := func(id, path string, summary string, body any, serve func(*call) (any, error)) route {
+	change := func(id, path string, summary string, body any, serve func(*call) (any, error)) route {
 		return route{ID: id, Method: http.MethodPost, Path: path, Role: Produce, Summary: summary, Body: body, Bare: body != nil, Answer: lines.Outcome{},
 			Status: []int{200}, Errors: []int{409}, Serve: serve}
 	}
-	reject := one("rejectPromise", "tasks/{id}/reject", "Ends a promise with an error", rejectBody{}, rejectTask)
+	reject := change("rejectPromise", "tasks/{id}/reject", "Ends a promise with an error", rejectBody{}, rejectTask)
 	reject.Bare = false
-	retry := one("retryTask", "tasks/{id}/retry", "Runs an ended task again, as a new task with the same content and time limits. A repeat with the same call makes no other task: the status is 200", retryBody{}, retryTask)
+	retry := change("retryTask", "tasks/{id}/retry", "Runs an ended task again, as a new task with the same content and time limits. A repeat with the same call makes no other task: the status is 200", retryBody{}, retryTask)
 	retry.Status = []int{201, 200}
 	return []route{
-		one("cancelTask", "tasks/{id}/cancel", "Ends a task as CANCELLED, and its children with it. The status is 409 if it has ended otherwise", reasonBody{}, cancelTask),
+		change("cancelTask", "tasks/{id}/cancel", "Ends a task as CANCELLED, and its children with it. The status is 409 if it has ended otherwise", reasonBody{}, cancelTask),
 		{ID: "cancelTasks", Method: http.MethodPost, Path: "tasks/cancel", Role: Operate, Summary: "Cancels the tasks that match a filter, a page at a time. Make it again with the next of the answer as cursor until that is empty",
 			Query: append(filters(), param{Name: "limit", Type: number, Default: "100", Least: 1, Most: 500, Doc: "cancel so many tasks at most"}, param{Name: "cursor", Type: text, Doc: "continue: the next of the answer before, with the same filters"}),
 			Body:  reasonBody{}, Bare: true, Answer: outcomes{}, Status: []int{200}, Serve: cancelTasks},
 		retry,
 		{ID: "deleteTask", Method: http.MethodDelete, Path: "tasks/{id}", Role: Operate, Summary: "Removes the record of an ended task before its retention is over. A record stays for a minute after the end of its task",
 			Answer: lines.Outcome{}, Status: []int{200}, Errors: []int{409}, Serve: deleteTask},
-		one("resolvePromise", "tasks/{id}/resolve", "Ends a promise with a result. The same again is no error", resultBody{}, resolveTask),
+		change("resolvePromise", "tasks/{id}/resolve", "Ends a promise with a result. The same again is no error", resultBody{}, resolveTask),
 		reject,
-		one("signalAgent", "agents/{id}/signals/{name}", "Sends a payload to an agent under a name. The first signal of a name counts, and one more each time the agent requests the name again. A repeat with the same call counts once", signalBody{}, signalAgent),
-		one("resumeTask", "tasks/{id}/resume", "Resumes a suspended task: resolves a promise, or the one signal or promise that an agent waits for, with a payload. With epoch, an agent is resumed only if it has this epoch, so that a repeat does not end its next wait", resumeBody{}, resumeTask),
+		change("signalAgent", "agents/{id}/signals/{name}", "Sends a payload to an agent under a name. The first signal of a name counts, and one more each time the agent requests the name again. A repeat with the same call counts once", signalBody{}, signalAgent),
+		change("resumeTask", "tasks/{id}/resume", "Resumes a suspended task: resolves a promise, or the one signal or promise that an agent waits for, with a payload. With epoch, an agent is resumed only if it has this epoch, so that a repeat does not end its next wait", resumeBody{}, resumeTask),
 	}
 }
 
-// cancelled returns the outcome of cancelling a task. ended says that it had ended otherwise.
+// cancelled returns the outcome of cancelling a task. ended is true if the task had ended before, and not by a
+// cancellation.
 func cancelled(id string, r queue.Cancellation) (o lines.Outcome, ended bool) {
 	o = lines.Outcome{ID: id, Status: r.Status, Changed: r.Done, GraceEnds: r.GraceEnds, Text: "cancelled"}
 	switch {
@@ -120,10 +121,11 @@ func cancelTasks(c *call) (any, error) {
 	if f.Statuses == nil {
 		f.Statuses = []queue.Status{queue.Pending, queue.Running, queue.Waiting}
 	}
-	// A hook that was made after the first page began is not cancelled: it can be that of a task on that page.
-	began, cursor, later := strings.Cut(c.query.text("cursor"), "@")
-	at, err := strconv.ParseInt(began, 10, 64)
-	if !later || err != nil {
+	// A hook that was made after the first page began is not cancelled, because it can be the hook of a task on that
+	// page.
+	start, cursor, ok := strings.Cut(c.query.text("cursor"), "@")
+	at, err := strconv.ParseInt(start, 10, 64)
+	if !ok || err != nil {
 		now, err := inspect.Clock(c, c.q)
 		if err != nil {
 			return nil, err
@@ -147,11 +149,11 @@ func cancelTasks(c *call) (any, error) {
 	if ids == nil {
 		return answer, nil
 	}
-	all, err := c.q.CancelAll(c, ids, body.Reason)
+	results, err := c.q.CancelAll(c, ids, body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range all {
+	for i, r := range results {
 		o, _ := cancelled(ids[i], r)
 		if r.Err != nil {
 			o.Text = failureOf(r.Err).Error()
@@ -166,11 +168,11 @@ func retryTask(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	again := func() (queue.Receipt, error) { return c.q.Retry(c, c.id(), nil) }
+	retry := func() (queue.Receipt, error) { return c.q.Retry(c, c.id(), nil) }
 	if body.Call != nil {
-		again = func() (queue.Receipt, error) { return c.q.RetryAs(c, *body.Call, c.id(), nil) }
+		retry = func() (queue.Receipt, error) { return c.q.RetryAs(c, *body.Call, c.id(), nil) }
 	}
-	r, err := again()
+	r, err := retry()
 	if invalid := new(refusal.InvalidError); errors.As(err, &invalid) && invalid.Field == "task" { // its state refuses it
 		return nil, fail(http.StatusConflict, "not_ended", "%v", err)
 	}
@@ -242,7 +244,7 @@ func signalAgent(c *call) (any, error) {
 	return settled(c.task+".s-"+c.path("name"), "sent", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
 }
 
-// settled returns the outcome of settling a promise. same says that it had ended in the same way.
+// settled returns the outcome of settling a promise. same is true if it had ended in the same way before.
 func settled(id, verb string, r queue.Resolution, err error, same bool) (any, error) {
 	if err != nil {
 		return nil, err
@@ -258,8 +260,8 @@ func settled(id, verb string, r queue.Resolution, err error, same bool) (any, er
 	return o, nil
 }
 
-// resumeTask settles what a suspended task waits for, if that is one promise. Signals are promises too. An agent is suspended at most once
-// in each epoch, so its epoch says which suspension is meant.
+// resumeTask settles the promise that a suspended task waits for, if it waits for only one. Signals are promises too.
+// An agent is suspended at most once in each epoch, so its epoch identifies the suspension.
 func resumeTask(c *call) (any, error) {
 	var body resumeBody
 	if f := c.read(&body); f != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// The bodies and answers of a worker. Their names are those of the functions for other languages (docs/reference/protocol.md).
+// The bodies and answers of a worker. They use the names of the functions for other languages (docs/reference/protocol.md).
 type (
 	// askBody is a request for tasks.
 	askBody struct {
@@ -118,7 +118,7 @@ func heartbeat(c *call) (any, error) {
 	if len(body.Claims) > mostHeld {
 		return nil, wrong("claims", "has %d claims, and may have %d", len(body.Claims), mostHeld)
 	}
-	held := make([][]queue.Held, c.q.Partitions())
+	claims := make([][]queue.Held, c.q.Partitions())
 	for i, h := range body.Claims {
 		at := "claims[" + strconv.Itoa(i) + "]"
 		p, f := placeOf(c.q, at+".id", h.ID)
@@ -128,12 +128,12 @@ func heartbeat(c *call) (any, error) {
 		if h.Epoch < 1 {
 			return nil, wrong(at+".epoch", "%d must be the number that fetch gave", h.Epoch)
 		}
-		held[p] = append(held[p], queue.Held(h))
+		claims[p] = append(claims[p], queue.Held(h))
 	}
 	answer := beaten{Stops: []stopLine{}}
 	var mu sync.Mutex
 	err := c.q.Engine().EachPartition(func(p int) error {
-		stops, err := c.q.Attempts().Heartbeat(c, p, c.path("worker"), lease, body.Known, held[p])
+		stops, err := c.q.Attempts().Heartbeat(c, p, c.path("worker"), lease, body.Known, claims[p])
 		mu.Lock()
 		defer mu.Unlock()
 		for _, stop := range stops {
@@ -158,7 +158,7 @@ type describeBody struct {
 	About *aboutBody `json:"about,omitempty"`
 }
 
-// aboutBody is the description of a worker. It has the fields of the description of a worker in Go.
+// aboutBody is the description of a worker. It has the same fields as in Go.
 type aboutBody struct {
 	Name        string         `json:"name,omitempty"`
 	Host        string         `json:"host,omitempty"`
@@ -196,7 +196,7 @@ func describeWorker(c *call) (any, error) {
 			return nil, wrong("about", "has %d bytes, the limit is %d", len(about), mostAbout)
 		}
 	}
-	known := false
+	exists := false
 	var mu sync.Mutex
 	err := c.q.Engine().EachPartition(func(p int) error {
 		err := c.q.Attempts().Describe(c, p, c.path("worker"), state, about)
@@ -205,13 +205,13 @@ func describeWorker(c *call) (any, error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		known = known || err == nil
+		exists = exists || err == nil
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !known {
+	if !exists {
 		return nil, fail(404, "not_found", "the worker has no lease: it fetches or sends a heartbeat first").of("worker")
 	}
 	return describedWorker{c.path("worker")}, nil

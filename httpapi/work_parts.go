@@ -42,7 +42,7 @@ func readPart(into reflect.Value, name string, text json.RawMessage) *failure {
 	return within(readObject(text, into.Addr().Interface()), name)
 }
 
-// within adds the place of an object to a failure of one of its members.
+// within adds the name of the enclosing object to a failure of one of its members.
 func within(f *failure, name string) *failure {
 	if f == nil {
 		return nil

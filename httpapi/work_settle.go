@@ -131,14 +131,14 @@ func (b *outcomeBody) read(maxBytes int) (o queue.Outcome, f *failure) {
 	if f != nil {
 		return o, f
 	}
-	given := map[string]bool{"result": b.Result != nil || b.ResultBase64 != nil, "error": b.Error != nil, "retry": b.Retry != nil, "class": b.Class != nil,
+	present := map[string]bool{"result": b.Result != nil || b.ResultBase64 != nil, "error": b.Error != nil, "retry": b.Retry != nil, "class": b.Class != nil,
 		"code": b.Code != nil, "delay": b.Delay != nil || b.DelayMs != nil, "verdict": b.Verdict != nil}
-	members, known := membersOf[o.Verb]
-	if !known {
+	members, ok := membersOf[o.Verb]
+	if !ok {
 		return o, wrong("verb", "must be complete, fail or release")
 	}
-	for name, is := range given {
-		if is && !members[name] {
+	for name, set := range present {
+		if set && !members[name] {
 			return o, wrong(name, "means nothing for the verb %s", b.Verb)
 		}
 	}
