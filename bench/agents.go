@@ -100,17 +100,17 @@ func nothing(context.Context, []byte) ([]byte, error) { return nil, nil }
 
 // drainAgents runs a worker until n agents and their children have ended.
 func drainAgents(ctx context.Context, q *queue.Queue, n, fan, concurrency int) (time.Duration, error) {
-	left := newCountdown(n)
+	countdown := newCountdown(n)
 	w := worker.New(q, worker.Config{Concurrency: concurrency})
 	w.HandleRaw("member", nothing)
 	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
 		err := fanOut(a, fan)
 		if err == nil {
-			left.one()
+			countdown.decrement()
 		}
 		return nil, err
 	})
-	return workOff(ctx, q, w, n*(fan+1), left)
+	return workOff(ctx, q, w, n*(fan+1), countdown)
 }
 
 // workOff runs a worker until left is zero, and returns how long that took. It fails unless exactly
@@ -133,20 +133,20 @@ func workOff(ctx context.Context, q *queue.Queue, w *worker.Worker, n int, left 
 func runUntil(ctx context.Context, w *worker.Worker, happened <-chan struct{}) (time.Duration, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan error, 1)
+	done := make(chan error, 1)
 	start := time.Now()
-	go func() { ended <- w.Run(ctx) }()
+	go func() { done <- w.Run(ctx) }()
 	select {
 	case <-happened:
-	case err := <-ended:
+	case err := <-done:
 		return 0, stoppedEarly(ctx, err)
 	}
 	stop()
-	err := <-ended // Run returns when all is settled
+	err := <-done // Run returns when all is settled
 	return time.Since(start), err
 }
 
-// stoppedEarly returns the error of a measurement whose worker has stopped. err is what Run returned.
+// stoppedEarly returns the error of a measurement whose worker has stopped. err is the result of Run.
 func stoppedEarly(ctx context.Context, err error) error {
 	return fmt.Errorf("the worker stopped: %w", cmp.Or(err, context.Cause(ctx), errors.New("it was asked to stop")))
 }
@@ -154,9 +154,9 @@ func stoppedEarly(ctx context.Context, err error) error {
 // progress returns how many tasks of a namespace were enqueued, and how many were completed.
 func progress(ctx context.Context, q *queue.Queue) (enqueued, completed int, err error) {
 	stats, err := q.Stats(ctx)
-	for _, of := range stats.Queues {
-		enqueued += int(of.Enqueued)
-		completed += int(of.Completed)
+	for _, figures := range stats.Queues {
+		enqueued += int(figures.Enqueued)
+		completed += int(figures.Completed)
 	}
 	return enqueued, completed, err
 }
@@ -312,11 +312,11 @@ func AgentMemory(ctx context.Context, rdb redis.UniversalClient, n, fan int) (Re
 	if err != nil {
 		return r, err
 	}
-	of := fmt.Sprintf("waiting agent with %d members: ", fan)
-	for _, part := range []string{"its record and payload", "its wait", "its list of children", "its members' records and payloads", "entries in sets of the namespace"} {
-		r.add(of+part, float64(bytes[part])/float64(n), "B")
+	prefix := fmt.Sprintf("waiting agent with %d members: ", fan)
+	for _, purpose := range []string{"its record and payload", "its wait", "its list of children", "its members' records and payloads", "entries in sets of the namespace"} {
+		r.add(prefix+purpose, float64(bytes[purpose])/float64(n), "B")
 	}
-	r.add(of+"all of used_memory", float64(after-before)/float64(n), "B")
+	r.add(prefix+"all of used_memory", float64(after-before)/float64(n), "B")
 	return r, nil
 }
 
@@ -331,10 +331,10 @@ func suspendAll(ctx context.Context, q *queue.Queue, n, fan int) error {
 		_, err := agentwait.JoinAll(a.With(agentwait.Wait{Limit: time.Hour}), children...)
 		return nil, err
 	})
-	all := make(chan struct{})
+	ready := make(chan struct{})
 	failed := make(chan error, 1)
 	go func() {
-		defer close(all)
+		defer close(ready)
 		for {
 			s, err := q.Stats(ctx)
 			if err != nil || s.Queues[0].Waiting == int64(n) {
@@ -344,13 +344,13 @@ func suspendAll(ctx context.Context, q *queue.Queue, n, fan int) error {
 			pause(ctx, 10*time.Millisecond)
 		}
 	}()
-	if _, err := runUntil(ctx, w, all); err != nil {
+	if _, err := runUntil(ctx, w, ready); err != nil {
 		return err
 	}
 	return <-failed
 }
 
-// weigh returns the MEMORY USAGE of the keys of a partition, summed up by their purpose.
+// weigh sums up the MEMORY USAGE of a partition's keys by their purpose.
 func weigh(ctx context.Context, rdb redis.UniversalClient, root string) (map[string]int64, error) {
 	bytes := map[string]int64{}
 	for cursor := uint64(0); ; {

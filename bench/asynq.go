@@ -95,9 +95,8 @@ func (s *asynqSide) Check(_ context.Context, n int) error {
 // asynqSide does not implement PendingDeadlines: asynq checks a task's deadline when a server
 // takes the task, and never before.
 
-// RunningLags runs a server. asynq has no events, so the observer polls its Inspector for archived
-// tasks. Tasks are archived when they fail, because none is retried. The deadline of a task is
-// that of its handler's context.
+// RunningLags runs a server. asynq has no events, so the observer polls its Inspector for archived tasks. Tasks are
+// archived when they fail, because none is retried. The deadline of a task is the deadline of its handler's context.
 func (s *asynqSide) RunningLags(ctx context.Context, l DeadlineLoad) (lags RunningLags, err error) {
 	if err := s.far(ctx, l.Others); err != nil {
 		return lags, err
@@ -193,5 +192,5 @@ func (s *asynqSide) Take(_ context.Context, lines []string, started func(line st
 	})
 }
 
-// Interval is that of asynq's recoverer, which checks for ended leases.
+// Interval is the interval of asynq's recoverer, which checks for ended leases.
 func (s *asynqSide) Interval() time.Duration { return time.Minute }

@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 )
 
-// Trial is a benchmark that Compare runs: what is measured, and its figures.
-// ThroughputTrial, DispatchTrial, DetectTrial and RecoveryTrial return one.
+// Trial is a benchmark that Compare runs, with its measurement and its figures. ThroughputTrial, DispatchTrial,
+// DetectTrial and RecoveryTrial return one.
 type Trial struct {
 	bench   string // the subcommand
 	unit    string // of all figures
@@ -54,7 +54,7 @@ func (t Trial) less() bool { return t.unit != perSecond }
 
 const perSecond = "tasks/s"
 
-// CompareConfig says where a comparison runs and how often.
+// CompareConfig sets the place and the number of runs of a comparison.
 type CompareConfig struct {
 	// Place is the server and the namespace. Its URL must be set.
 	Place Place
@@ -89,15 +89,15 @@ func Compare(ctx context.Context, t Trial, c CompareConfig, systems ...System) (
 	if _, err := g.round(ctx, t.warm, systems); err != nil {
 		return Comparison{}, g.explain(err)
 	}
-	all := samples{}
+	total := samples{}
 	for range c.Runs {
-		of, err := g.round(ctx, t.turns, systems)
+		values, err := g.round(ctx, t.turns, systems)
 		if err != nil {
 			return Comparison{}, g.explain(err)
 		}
-		all.add(of)
+		total.add(values)
 	}
-	out := compare(t, c.Runs, systems, all)
+	out := compare(t, c.Runs, systems, total)
 	out.Redis, out.AOF, err = g.server(ctx)
 	return out, g.explain(err)
 }
@@ -115,7 +115,7 @@ func (s samples) add(of samples) {
 
 // round runs each turn once with each System.
 func (g *ground) round(ctx context.Context, turns []turn, systems []System) (samples, error) {
-	all := samples{}
+	total := samples{}
 	for _, t := range turns {
 		for _, s := range systems {
 			if !t.fits(s) {
@@ -127,11 +127,11 @@ func (g *ground) round(ctx context.Context, turns []turn, systems []System) (sam
 			}
 			for i, f := range t.figures {
 				key := sampled{f.name, s.Name()}
-				all[key] = append(all[key], values[i])
+				total[key] = append(total[key], values[i])
 			}
 		}
 	}
-	return all, nil
+	return total, nil
 }
 
 // fits reports whether a System can do the turn. All figures of a turn have the same condition.
@@ -206,8 +206,8 @@ type Row struct {
 	Bound float64
 	// Of has the values of each System that does this, by name.
 	Of map[string]Spread
-	// Ratios say how many times better the first System is than each other one: above 1 it
-	// is faster. Each ratio is of two turns of the same run.
+	// Ratios compare the first System with each other one: above 1 the first is faster. For example, 2 means twice as
+	// fast. Both turns of a ratio belong to the same run.
 	Ratios map[string]Spread
 
 	systems []System
@@ -340,8 +340,8 @@ func (c Comparison) header() []string {
 func (r Row) cells() []string {
 	var cells []string
 	for i, s := range r.systems {
-		of, ratio := r.cell(s.Name())
-		if cells = append(cells, of); i > 0 {
+		value, ratio := r.cell(s.Name())
+		if cells = append(cells, value); i > 0 {
 			cells = append(cells, ratio)
 		}
 	}
@@ -380,9 +380,9 @@ func (c Comparison) writeNotes(out io.Writer) error {
 	never, beyond := false, 0.0
 	for _, r := range c.Rows {
 		for _, s := range r.systems {
-			of, does := r.Of[s.Name()]
+			spread, does := r.Of[s.Name()]
 			never = never || !does
-			if does && r.Bound > 0 && of.Max >= r.Bound {
+			if does && r.Bound > 0 && spread.Max >= r.Bound {
 				beyond = r.Bound
 			}
 		}

@@ -253,11 +253,11 @@ func TestCountdownEndsWithTheFirstError(t *testing.T) {
 	failed := make(chan error, 1)
 	failed <- errors.New("broken")
 	c := newCountdown(2)
-	c.one()
+	c.decrement()
 	if err := c.wait(context.Background(), nil, failed); err == nil || err.Error() != "broken" {
 		t.Errorf("wait = %v, want broken", err)
 	}
-	c.one()
+	c.decrement()
 	if err := c.wait(context.Background(), nil); err != nil {
 		t.Errorf("wait = %v, want nil after the last count", err)
 	}

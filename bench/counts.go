@@ -131,7 +131,7 @@ type meter struct {
 	report *Report
 	of     string // the unit of the figures: a task, an agent
 	trips  atomic.Int64
-	calls  atomic.Int64 // those of trips that call a script; see isCall
+	calls  atomic.Int64 // the trips that call a script; see isCall
 }
 
 // DialHook changes nothing.
@@ -171,18 +171,18 @@ func (m *meter) measure(ctx context.Context, name string, n int, step func() err
 	}
 	trips = m.trips.Load() - trips
 	runtime.ReadMemStats(&after)
-	later, err := m.commands(ctx)
+	total, err := m.commands(ctx)
 	if err != nil {
 		return err
 	}
 	m.report.add(name+": round trips", float64(trips)/float64(n), m.of)
-	m.report.add(name+": commands", float64(later-commands)/float64(n), m.of)
+	m.report.add(name+": commands", float64(total-commands)/float64(n), m.of)
 	m.report.add(name+": allocations", float64(after.Mallocs-before.Mallocs)/float64(n), m.of)
 	return nil
 }
 
-// commands returns how many commands the server has run, including those of scripts, without
-// the INFO commands of the meter itself.
+// commands returns the number of commands that the server has run. It includes the commands in scripts, but not the
+// meter's own INFO commands.
 func (m *meter) commands(ctx context.Context) (int64, error) {
 	info, err := m.rdb.Info(ctx, "commandstats").Result()
 	if err != nil {
@@ -208,20 +208,20 @@ func (m *meter) commands(ctx context.Context) (int64, error) {
 // countAgents measures three costs:
 //
 //   - the round trips of an agent with 100 children, from the first line of its handler to its
-//     result, without those of the children;
+//     result, without the trips of the children;
 //   - the whole cost of an agent with 10 children, divided by its children;
 //   - the round trips of calls for 100 children.
 func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error {
-	for _, of := range []struct {
+	for _, c := range []struct {
 		fan   int
 		count func(context.Context, *queue.Queue, *meter, int) error
 	}{{100, countLife}, {10, countFanOut}, {100, countBatches}} {
 		q, err := open(ctx, rdb, 1)
 		if err == nil {
-			err = of.count(ctx, q, m, of.fan)
+			err = c.count(ctx, q, m, c.fan)
 		}
 		if err != nil {
-			return fmt.Errorf("agents with %d children: %w", of.fan, err)
+			return fmt.Errorf("agents with %d children: %w", c.fan, err)
 		}
 	}
 	return nil
@@ -246,8 +246,7 @@ var heartbeats = sync.OnceValue(func() (names []string) {
 	return names
 })
 
-// countLife counts the round trips of an agent, without those of its children, which run
-// between its two runs.
+// countLife counts the round trips of an agent, without its children, which run between its two runs.
 func countLife(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
 	w := worker.New(q, worker.Config{Queues: map[string]int{"agents": 1}, NoReaper: true})
 	var first int64
@@ -271,8 +270,8 @@ func countLife(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
 	if err := completeOne(ctx, w); err != nil {
 		return err
 	}
-	own := m.calls.Load() - first - childrens
-	m.report.add(fmt.Sprintf("%d parallel tasks, first line to result: round trips of the agent", fan), float64(own), "an agent")
+	trips := m.calls.Load() - first - childrens
+	m.report.add(fmt.Sprintf("%d parallel tasks, first line to result: round trips of the agent", fan), float64(trips), "an agent")
 	return nil
 }
 
@@ -330,14 +329,14 @@ func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error 
 	return completeOne(ctx, w)
 }
 
-// countFlows counts the whole cost of runs of definitions, divided by the number of their nodes. One worker does all.
+// countFlows counts the whole cost of flow runs, divided by their number of nodes. One worker does all.
 func countFlows(ctx context.Context, rdb redis.UniversalClient, m *meter) error {
 	const n = 100
 	f := &flows{FlowsConfig: FlowsConfig{Concurrency: 50}, rdb: rdb}
 	m.of = "a node"
 	for _, s := range []shape{chainOf(10), fanOutOf(10)} {
 		leaves := newCountdown(n * s.nodes)
-		q, w, err := f.prepare(ctx, s, func(span) { leaves.one() })
+		q, w, err := f.prepare(ctx, s, func(span) { leaves.decrement() })
 		if err != nil {
 			return err
 		}
@@ -369,13 +368,13 @@ func Gate(r Report) []string {
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
 		}
-		most, err := strconv.ParseFloat(limit, 64)
-		f, known := r.find(name)
+		bound, err := strconv.ParseFloat(limit, 64)
+		f, exists := r.find(name)
 		switch {
-		case err != nil || !known:
+		case err != nil || !exists:
 			broken = append(broken, fmt.Sprintf("counts.limits: %q is not a figure of this benchmark, or its limit is not a number", line))
-		case f.Value > most:
-			broken = append(broken, fmt.Sprintf("%s: %.4g %s, the limit is %.4g", name, f.Value, f.Unit, most))
+		case f.Value > bound:
+			broken = append(broken, fmt.Sprintf("%s: %.4g %s, the limit is %.4g", name, f.Value, f.Unit, bound))
 		}
 	}
 	return broken

@@ -72,7 +72,7 @@ func (s *curfewSide) Work(ctx context.Context, w Workers, handled func()) (Crew,
 // crew runs workers with one handler.
 func (s *curfewSide) crew(ctx context.Context, servers int, config worker.Config, kind string, handle func(ctx context.Context) error) Crew {
 	ctx, stop := context.WithCancel(ctx)
-	ended, failed := make(chan error, servers), make(chan error, servers)
+	done, failed := make(chan error, servers), make(chan error, servers)
 	for range servers {
 		w := worker.New(s.q, config)
 		w.HandleRaw(kind, func(ctx context.Context, _ []byte) ([]byte, error) { return nil, handle(ctx) })
@@ -81,14 +81,14 @@ func (s *curfewSide) crew(ctx context.Context, servers int, config worker.Config
 			if ctx.Err() == nil {
 				failed <- stoppedEarly(ctx, err)
 			}
-			ended <- err
+			done <- err
 		}()
 	}
 	return Crew{failed, func() error {
 		stop()
 		var errs []error
 		for range servers {
-			errs = append(errs, <-ended) // Run returns when all is settled
+			errs = append(errs, <-done) // Run returns when all is settled
 		}
 		return errors.Join(errs...)
 	}}

@@ -66,21 +66,21 @@ func leadOf(n int) time.Duration { return time.Duration(n)*time.Second/30000 + t
 
 // startOf returns when event i of n begins, if they are spread over a span.
 func startOf(i, n int, span time.Duration) time.Duration {
-	all, at := time.Duration(n), time.Duration(i)
-	return span/all*at + span%all*at/all // span*at can be more than the largest duration
+	total, at := time.Duration(n), time.Duration(i)
+	return span/total*at + span%total*at/total // span*at can be more than the largest duration
 }
 
 // reap runs a reaper until stop is called.
 func reap(ctx context.Context, q *queue.Queue) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		reaper.New(q, reaper.Config{}).Run(ctx)
 	}()
 	return func() {
 		cancel()
-		<-ended
+		<-done
 	}
 }
 

@@ -1,16 +1,16 @@
 // Package bench measures Curfew: how many tasks a second it enqueues and completes, how late a
-// timeout is noticed, and the memory, round trips, commands and allocations of a task. For
-// agents it measures how late one wakes, how many complete in a second, and the cost and memory
-// of one. For runs of flows it measures how many complete in a second, the time between two nodes,
-// and the cost of a node. Micro measures the time of Redis that each call takes. Measurements use the library's
-// defaults on a real Redis. The comment of a function says what its figures mean.
+// timeout is noticed, and the memory, round trips, commands and allocations per task. For
+// agents it measures the delay of a wakeup, the number that complete in a second, and the cost and
+// memory per agent. For runs of flows it measures the number that complete in a second, the time
+// between two nodes, and the cost per node. Micro measures the time of Redis that each call takes. Measurements use the library's
+// defaults on a real Redis. The comment of a function explains its figures.
 //
-// A function that gets a client removes all data of its server: use one that has no other
-// purpose, such as that of StartRedis.
+// A function with a client as its parameter removes all data of the server. So use a server that
+// has no other purpose, for example from StartRedis.
 //
-// Compare compares Curfew with other job queues. Each of them is a System: Curfew, Asynq and
-// Floor return those of this package. A program outside of this module adds its own by
-// implementing System. A Trial, for example ThroughputTrial, says what to measure. The result
+// Compare compares Curfew with other job queues. Each of them is a System. Curfew, Asynq
+// and Floor return the ones in this package. A program outside of this module adds its own by
+// implementing System. A Trial, for example ThroughputTrial, selects the measurement. The result
 // is a Comparison, and a Threshold is a limit for one of its figures.
 package bench
 
@@ -46,7 +46,7 @@ func (r *Report) add(name string, value float64, unit string) {
 	r.Figures = append(r.Figures, Figure{name, value, unit})
 }
 
-// Value returns the value of the figure of a name, or 0 if there is no such figure.
+// Value returns the value of the named figure, or 0 if there is none.
 func (r Report) Value(name string) float64 {
 	f, _ := r.find(name)
 	return f.Value
@@ -121,7 +121,7 @@ func fullTask(i int) queue.Task {
 		Headers: map[string]string{"tenant": "acme", "traceparent": fmt.Sprintf("00-%032x-%016x-01", i, i)}}
 }
 
-// accepted returns the first error of a list of receipts.
+// accepted returns the first error in a list of receipts.
 func accepted(receipts []queue.Receipt, err error) error {
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func Failover(ctx context.Context, kills, partitions int) (Report, error) {
 	load := StartLoad(ctx, q, "noop", 5*time.Millisecond)
 	names := [...]string{"without service", "of it until the replica is promoted",
 		"others: longest gap of enqueues", "others: longest gap of ends", "longest gap before the kill"}
-	var all [len(names)][]time.Duration
+	var samples [len(names)][]time.Duration
 	for i := range kills {
 		figures, err := killOne(ctx, cluster, rdb, load, i%partitions)
 		if err != nil {
@@ -57,11 +57,11 @@ func Failover(ctx context.Context, kills, partitions int) (Report, error) {
 		}
 		for j, name := range names {
 			r.add(fmt.Sprintf("kill %d: %s", i+1, name), milliseconds(figures[j]), "ms")
-			all[j] = append(all[j], figures[j])
+			samples[j] = append(samples[j], figures[j])
 		}
 	}
 	for j, name := range names {
-		r.spread(name, all[j])
+		r.spread(name, samples[j])
 	}
 	r.losses(load.Stop())
 	return r, nil
@@ -72,11 +72,11 @@ func work(ctx context.Context, q *queue.Queue) (stop func()) {
 	w := worker.New(q, worker.Config{Concurrency: 50})
 	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) { return nil, nil })
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
 	return func() {
 		cancel()
-		<-ended
+		<-done
 	}
 }
 
@@ -160,7 +160,7 @@ type Load struct {
 	marks [][]*Mark // a partition, in the order sent
 }
 
-// Mark records what happened to one task. An instant is zero if that has not happened.
+// Mark records the history of one task. An instant is zero if its event has not happened.
 type Mark struct {
 	ID                 string
 	Sent, Acked, Ended time.Time

@@ -149,18 +149,18 @@ func (s *floorSide) listen(ctx context.Context) error {
 
 // Check fails if keys are left: the script keeps nothing of a completed task.
 func (s *floorSide) Check(ctx context.Context, n int) error {
-	left := 0
+	open := 0
 	keys := s.rdb.Scan(ctx, 0, engine.KeysFrom(s.root+":"), 1000).Iterator()
 	for keys.Next(ctx) {
 		if keys.Val() != s.bell() {
-			left++
+			open++
 		}
 	}
 	if err := keys.Err(); err != nil {
 		return err
 	}
-	if left > 0 {
-		return fmt.Errorf("the bare script left %d keys of %d tasks", left, n)
+	if open > 0 {
+		return fmt.Errorf("the bare script left %d keys of %d tasks", open, n)
 	}
 	return nil
 }
@@ -261,8 +261,8 @@ func (s *floorSide) RunningLags(ctx context.Context, l DeadlineLoad) (RunningLag
 		return s.observe(ctx, l.Running, l.Over+patience)
 	})
 	for range n {
-		if told := <-failed; err == nil {
-			err = told
+		if e := <-failed; err == nil {
+			err = e
 		}
 	}
 	return lags, err
@@ -299,7 +299,7 @@ func (s *floorSide) observe(ctx context.Context, n int, within time.Duration) ([
 // eachMS calls look once a millisecond, until it is stopped or look fails.
 func (s *floorSide) eachMS(ctx context.Context, look func(ctx context.Context) error) Crew {
 	ctx, stop := context.WithCancel(ctx)
-	ended, failed := make(chan error, 1), make(chan error, 1)
+	done, failed := make(chan error, 1), make(chan error, 1)
 	go func() {
 		var err error
 		for ; err == nil && ctx.Err() == nil; pause(ctx, time.Millisecond) {
@@ -308,11 +308,11 @@ func (s *floorSide) eachMS(ctx context.Context, look func(ctx context.Context) e
 		if err != nil {
 			failed <- err
 		}
-		ended <- err
+		done <- err
 	}()
 	return Crew{failed, func() error {
 		stop()
-		return <-ended
+		return <-done
 	}}
 }
 
@@ -339,8 +339,8 @@ func (s *floorSide) Hold(ctx context.Context, line string, began func()) error {
 
 func (s *floorSide) Take(ctx context.Context, _ []string, started func(line string)) (Crew, error) {
 	return s.eachMS(ctx, func(ctx context.Context) error {
-		over, err := s.takeDue(ctx, s.leases())
-		for _, lease := range over {
+		expired, err := s.takeDue(ctx, s.leases())
+		for _, lease := range expired {
 			started(lease.task)
 		}
 		return err

@@ -1,10 +1,10 @@
--- The least that a queue does for what is out of time: take it off a list by instant.
+-- The least work of a queue for entries that are out of time: take them off a list by instant.
 --
 -- KEYS[1]  the list: deadlines of tasks, or leases
 -- ARGV[1]  now, in ms
 -- ARGV[2]  how many at the most
 --
--- Returns  what was taken, each with its instant
+-- Returns  the entries that were taken, each with its instant
 local due = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", "(" .. ARGV[1], "WITHSCORES", "LIMIT", 0, ARGV[2])
 for i = 1, #due, 2 do
   redis.call("ZREM", KEYS[1], due[i])

@@ -16,7 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// FlowsConfig says what Flows measures.
+// FlowsConfig sets the sizes that Flows measures.
 type FlowsConfig struct {
 	Runs        int // how many runs of each shape; also how many at once of 20 nodes
 	Lags        int // how many runs of each shape, one at a time, for the time between nodes
@@ -24,7 +24,7 @@ type FlowsConfig struct {
 	Concurrency int // of the worker
 }
 
-// Flows measures runs of definitions: how many a second one worker process completes, what a node costs, and the time from the
+// Flows measures runs of definitions: the number that one worker process completes per second, the cost of a node, and the time from the
 // end of a node's handler to the start of the handler that follows. Handlers do nothing. It measures a chain of 10 nodes, a fan-out
 // of 10 with a node that follows them all, and each of them beside an agent in Go that does the same (package agentwait). Then it
 // runs one long chain, and many runs of 20 nodes at once.
@@ -118,9 +118,9 @@ func fanOutOf(n int) shape {
 		},
 		func(ran []span) []time.Duration {
 			var last time.Time
-			for _, one := range ran[:len(ran)-1] {
-				if one.ended.After(last) {
-					last = one.ended
+			for _, node := range ran[:len(ran)-1] {
+				if node.ended.After(last) {
+					last = node.ended
 				}
 			}
 			return []time.Duration{ran[len(ran)-1].began.Sub(last)}
@@ -135,7 +135,7 @@ type flows struct {
 	report Report
 }
 
-// label returns what the figures of a kind of a shape begin with.
+// label returns the common prefix of the figures for a kind of this shape.
 func (s shape) label(kind string) string {
 	if kind == s.id {
 		return s.name + " by hand"
@@ -165,9 +165,9 @@ func (f *flows) prepare(ctx context.Context, s shape, ran func(span)) (*queue.Qu
 
 // workOff runs a worker until n runs and all their nodes have completed.
 func (f *flows) workOff(ctx context.Context, q *queue.Queue, w *worker.Worker, n, nodes int, leaves *countdown) (time.Duration, error) {
-	ended, failed := make(chan struct{}), make(chan error, 1)
+	stopped, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		if err := leaves.wait(ctx); err != nil {
 			failed <- err
 			return
@@ -181,17 +181,17 @@ func (f *flows) workOff(ctx context.Context, q *queue.Queue, w *worker.Worker, n
 			pause(ctx, 2*time.Millisecond)
 		}
 	}()
-	took, err := runUntil(ctx, w, ended)
+	took, err := runUntil(ctx, w, stopped)
 	if err != nil {
 		return took, err
 	}
 	return took, <-failed
 }
 
-// rate measures n runs at once: how many end in a second, and what a node costs with its part of the run.
+// rate measures n concurrent runs: the number that end in a second, and the cost of a node with its share of the run.
 func (f *flows) rate(ctx context.Context, s shape, kind string, n int) error {
 	leaves := newCountdown(n * s.nodes)
-	q, w, err := f.prepare(ctx, s, func(span) { leaves.one() })
+	q, w, err := f.prepare(ctx, s, func(span) { leaves.decrement() })
 	if err != nil {
 		return err
 	}
@@ -214,10 +214,10 @@ func (f *flows) rate(ctx context.Context, s shape, kind string, n int) error {
 	if err != nil {
 		return err
 	}
-	later, err := f.meter.commands(ctx)
+	total, err := f.meter.commands(ctx)
 	name, nodes := s.label(kind), float64(n*s.nodes)
 	f.report.add(fmt.Sprintf("%s, %d at once", name, n), float64(n)/took.Seconds(), "runs/s")
-	f.report.add(name+": commands", float64(later-commands)/nodes, "a node")
+	f.report.add(name+": commands", float64(total-commands)/nodes, "a node")
 	f.report.add(name+": time of Redis", (after[0]-before[0])/nodes*1e6, "µs a node")
 	f.report.add(name+": time of the worker", (after[1]-before[1])/nodes*1e6, "µs a node")
 	return err
@@ -236,9 +236,9 @@ func (f *flows) lag(ctx context.Context, s shape, kind string) error {
 		return err
 	}
 	var lags []time.Duration
-	over, failed := make(chan struct{}), make(chan error, 1)
+	done, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(over)
+		defer close(done)
 		for range f.Lags {
 			r, err := q.Enqueue(ctx, queue.Task{Kind: kind, Timeout: time.Hour})
 			if err == nil {
@@ -255,7 +255,7 @@ func (f *flows) lag(ctx context.Context, s shape, kind string) error {
 		}
 		failed <- nil
 	}()
-	if _, err := runUntil(ctx, w, over); err != nil {
+	if _, err := runUntil(ctx, w, done); err != nil {
 		return err
 	}
 	f.report.percentiles(s.label(kind)+": end of a node to the next handler", lags)
@@ -265,15 +265,15 @@ func (f *flows) lag(ctx context.Context, s shape, kind string) error {
 // long measures one long chain: its time, and the memory of its keys when its last node runs.
 func (f *flows) long(ctx context.Context) error {
 	s := chainOf(f.Chain)
-	leaves, left := newCountdown(s.nodes), s.nodes
+	leaves, rest := newCountdown(s.nodes), s.nodes
 	var bytes map[string]int64
 	var unread error
 	var root string
 	q, w, err := f.prepare(ctx, s, func(span) {
-		if left--; left == 0 { // one node runs at a time
+		if rest--; rest == 0 { // one node runs at a time
 			bytes, unread = weigh(ctx, f.rdb, root)
 		}
-		leaves.one()
+		leaves.decrement()
 	})
 	if err != nil {
 		return err

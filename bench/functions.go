@@ -31,7 +31,7 @@ var list = "[" + strings.TrimSuffix(strings.Repeat(`{"kind":"render","payload":`
 // hash and an entry of a sorted set is measured beside them. The client is go-redis, with 1 connection and with 16,
 // each of which sends its next call when the last one has returned.
 //
-// Functions also measures what the functions cost a server: the time of FUNCTION LOAD, and the memory of Lua.
+// Functions also measures the cost of the functions on a server: the time of FUNCTION LOAD, and the memory of Lua.
 func Functions(ctx context.Context, rdb *redis.Client, n int) (Report, error) {
 	r := Report{Bench: "functions"}
 	if err := loading(ctx, rdb, &r); err != nil {
@@ -112,7 +112,7 @@ func (f *functions) call(ctx context.Context, function string, args ...any) *red
 
 // measure adds how many tasks a second each call handles.
 func (f *functions) measure(ctx context.Context, r *Report, n int) error {
-	for _, of := range []struct {
+	for _, c := range []struct {
 		name string
 		per  int // tasks a call
 		call func(i int) error
@@ -122,11 +122,11 @@ func (f *functions) measure(ctx context.Context, r *Report, n int) error {
 		{fmt.Sprint("curfew_enqueue_many of ", listed), listed, func(int) error { return f.call(ctx, "enqueue_many", list).Err() }},
 		{"curfew_fetch and curfew_settle", 1, func(int) error { return f.work(ctx) }},
 	} {
-		calls, start := max(n/of.per, 1), time.Now()
-		if err := fromGoroutines(calls, cap(f.workers), of.call); err != nil {
-			return fmt.Errorf("%s: %w", of.name, err)
+		calls, start := max(n/c.per, 1), time.Now()
+		if err := fromGoroutines(calls, cap(f.workers), c.call); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		r.add(of.name+", "+f.name, float64(calls*of.per)/time.Since(start).Seconds(), "tasks/s")
+		r.add(c.name+", "+f.name, float64(calls*c.per)/time.Since(start).Seconds(), "tasks/s")
 	}
 	return nil
 }

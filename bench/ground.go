@@ -52,8 +52,8 @@ func prepare(ctx context.Context, c CompareConfig, systems []System) (*ground, e
 	return g, nil
 }
 
-// connect returns a new client for one server. The errors of queue.Connect say what is wrong
-// with a URL and never contain its password.
+// connect returns a new client for one server. The errors of queue.Connect explain an invalid URL and never contain
+// its password.
 func (p Place) connect() (redis.UniversalClient, error) {
 	scheme, _, _ := strings.Cut(p.URL, ":")
 	if strings.Contains(scheme, "+") {
@@ -93,8 +93,8 @@ func (g *ground) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if gone := g.ping(context.Background()); gone != nil {
-		return fmt.Errorf("%w, so the measurement failed: %w", gone, err)
+	if e := g.ping(context.Background()); e != nil {
+		return fmt.Errorf("%w, so the measurement failed: %w", e, err)
 	}
 	return err
 }
@@ -103,12 +103,12 @@ func (g *ground) explain(err error) error {
 func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
 	for _, s := range systems {
 		for _, prefix := range s.Prefixes(g.place.Namespace) {
-			found, err := g.first(ctx, prefix)
+			key, err := g.first(ctx, prefix)
 			if err != nil {
 				return err
 			}
-			if found != "" {
-				return fmt.Errorf("%w: it has keys of %s, for example %q", ErrOccupied, s.Name(), found)
+			if key != "" {
+				return fmt.Errorf("%w: it has keys of %s, for example %q", ErrOccupied, s.Name(), key)
 			}
 		}
 	}
@@ -117,11 +117,11 @@ func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
 
 // first returns a key that begins with a prefix, or "" if no key does.
 func (g *ground) first(ctx context.Context, prefix string) (string, error) {
-	found := g.rdb.Scan(ctx, 0, engine.KeysFrom(prefix), 1000).Iterator()
-	if found.Next(ctx) {
-		return found.Val(), nil
+	keys := g.rdb.Scan(ctx, 0, engine.KeysFrom(prefix), 1000).Iterator()
+	if keys.Next(ctx) {
+		return keys.Val(), nil
 	}
-	return "", found.Err()
+	return "", keys.Err()
 }
 
 // clear removes the keys of the previous turn. It flushes the server unless it was given.

@@ -19,7 +19,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// HTTPConfig says what HTTP measures.
+// HTTPConfig sets the load that HTTP measures.
 type HTTPConfig struct {
 	// Serve starts `curfew serve` for the namespace bench, and returns its URL and its process.
 	Serve   func(ctx context.Context) (url string, process *os.Process, err error)
@@ -56,15 +56,15 @@ func HTTP(ctx context.Context, rdb redis.UniversalClient, config HTTPConfig) (Re
 	transport := &http.Transport{MaxIdleConnsPerHost: config.Waiting + httpClients}
 	defer transport.CloseIdleConnections()
 	w := &web{HTTPConfig: config, q: q, client: &http.Client{Transport: transport}, base: url + "/api/v1/bench/", process: process}
-	for _, part := range []func(context.Context, *Report) error{w.enqueue, w.get, w.results, w.memory} {
-		if err := part(ctx, &r); err != nil {
+	for _, step := range []func(context.Context, *Report) error{w.enqueue, w.get, w.results, w.memory} {
+		if err := step(ctx, &r); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
 }
 
-// do makes a request, and reads the answer. It repeats the request while the server says that Redis does not answer, as on a busy
+// do makes a request, and reads the answer. It repeats the request while the server reports that Redis does not answer, as on a busy
 // machine, and that nothing was changed. The time for that counts.
 func (w *web) do(ctx context.Context, method, path string, body []byte, into any) error {
 	for {
@@ -116,7 +116,7 @@ func (w *web) try(ctx context.Context, method, path string, body []byte, into an
 
 // beside measures the same call n times from all clients, over HTTP and by the Go client.
 func (w *web) beside(r *Report, name string, over, direct func(i int) error) error {
-	for _, of := range []struct {
+	for _, c := range []struct {
 		name string
 		call func(i int) error
 	}{{name + " over HTTP", over}, {name + " by the Go client", direct}} {
@@ -124,15 +124,15 @@ func (w *web) beside(r *Report, name string, over, direct func(i int) error) err
 		start := time.Now()
 		err := fromGoroutines(w.Tasks, httpClients, func(i int) error {
 			began := time.Now()
-			err := of.call(i)
+			err := c.call(i)
 			lags[i] = time.Since(began)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		r.add(of.name, float64(w.Tasks)/time.Since(start).Seconds(), "calls/s")
-		r.percentiles(of.name, lags)
+		r.add(c.name, float64(w.Tasks)/time.Since(start).Seconds(), "calls/s")
+		r.percentiles(c.name, lags)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (w *web) get(ctx context.Context, r *Report) error {
 
 // results measures how late the result of a promise reaches who waits for it, from the call that resolves it.
 func (w *web) results(ctx context.Context, r *Report) error {
-	for _, of := range []struct {
+	for _, c := range []struct {
 		name string
 		wait func(id string) error
 	}{
@@ -177,13 +177,13 @@ func (w *web) results(ctx context.Context, r *Report) error {
 	} {
 		var lags []time.Duration
 		for range min(w.Tasks, 300) {
-			lag, err := w.result(ctx, of.wait)
+			lag, err := w.result(ctx, c.wait)
 			if err != nil {
 				return err
 			}
 			lags = append(lags, lag)
 		}
-		r.percentiles(of.name, lags)
+		r.percentiles(c.name, lags)
 	}
 	return nil
 }
@@ -193,14 +193,14 @@ func (w *web) result(ctx context.Context, wait func(id string) error) (time.Dura
 	if err != nil {
 		return 0, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- wait(id) }()
+	done := make(chan error, 1)
+	go func() { done <- wait(id) }()
 	pause(ctx, 5*time.Millisecond) // long enough that it waits
 	began := time.Now()
 	if _, err := w.q.Resolve(ctx, id, nil); err != nil {
 		return 0, err
 	}
-	err = <-ended
+	err = <-done
 	return time.Since(began), err
 }
 
@@ -218,12 +218,12 @@ func (w *web) memory(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
-	ids, ended := make([]string, w.Waiting), make(chan error, w.Waiting)
+	ids, done := make([]string, w.Waiting), make(chan error, w.Waiting)
 	for i := range ids {
 		if ids[i], err = w.promise(ctx); err != nil {
 			return err
 		}
-		go func() { ended <- w.do(ctx, http.MethodGet, "tasks/"+ids[i]+"/result?wait=60s", nil, nil) }()
+		go func() { done <- w.do(ctx, http.MethodGet, "tasks/"+ids[i]+"/result?wait=60s", nil, nil) }()
 	}
 	pause(ctx, 2*time.Second) // the server has read all requests by then
 	during, err := resident(w.process.Pid)
@@ -240,7 +240,7 @@ func (w *web) memory(ctx context.Context, r *Report) error {
 		}
 	}
 	for range ids {
-		if err := <-ended; err != nil {
+		if err := <-done; err != nil {
 			return err
 		}
 	}

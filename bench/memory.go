@@ -68,29 +68,29 @@ func live(ctx context.Context, rdb redis.UniversalClient, n, size int, reached f
 	if err := reached(opened); err != nil {
 		return err
 	}
-	for left := n; left > 0; left -= size {
-		if err := accepted(m.q.EnqueueAll(ctx, tasks(min(left, size), noop))); err != nil {
+	for rest := n; rest > 0; rest -= size {
+		if err := accepted(m.q.EnqueueAll(ctx, tasks(min(rest, size), noop))); err != nil {
 			return err
 		}
 	}
 	if err := reached(pending); err != nil {
 		return err
 	}
-	var held [][]queue.Claim
-	for left := n; left > 0; left -= size {
-		claims, err := m.fetch(ctx, "default", min(left, size))
-		if err := enough(len(claims), min(left, size), err); err != nil {
+	var batches [][]queue.Claim
+	for rest := n; rest > 0; rest -= size {
+		claims, err := m.fetch(ctx, "default", min(rest, size))
+		if err := enough(len(claims), min(rest, size), err); err != nil {
 			return err
 		}
 		for i, c := range claims {
 			claims[i] = queue.Claim{ID: c.ID, Epoch: c.Epoch} // drops the memory of the reply
 		}
-		held = append(held, claims)
+		batches = append(batches, claims)
 	}
 	if err := reached(running); err != nil {
 		return err
 	}
-	for _, claims := range held {
+	for _, claims := range batches {
 		if err := m.settle(ctx, claims); err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (m *micro) open(ctx context.Context) (err error) {
 	return err
 }
 
-// measure measures a step that handles n tasks, calls or agents, as name.per says.
+// measure measures a step that handles n units. name.per is the unit: tasks, calls or agents.
 func (m *micro) measure(ctx context.Context, name callName, n int, step func() error) error {
 	u, err := m.watch.time(ctx, step)
 	if err != nil {
@@ -109,7 +109,7 @@ const fallback = 500 * time.Millisecond
 // idleCalls measures calls that find nothing to do.
 func (m *micro) idleCalls(ctx context.Context) error {
 	n := min(m.tasks, 1000)
-	for _, of := range []struct {
+	for _, c := range []struct {
 		name string
 		call func() error
 	}{
@@ -117,7 +117,7 @@ func (m *micro) idleCalls(ctx context.Context) error {
 		{"sweep of nothing", func() error { _, err := reaper.Sweep(ctx, m.q, 0, who, 100, fallback); return err }},
 		{"heartbeat", func() error { _, err := m.q.Attempts().Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
 	} {
-		err := m.measure(ctx, callName{of.name, 0, "call"}, n, func() error { return repeat(n, of.call) })
+		err := m.measure(ctx, callName{c.name, 0, "call"}, n, func() error { return repeat(n, c.call) })
 		if err != nil {
 			return err
 		}
@@ -206,13 +206,13 @@ func completions(claims []queue.Claim) []queue.Outcome {
 
 // sweepAll sweeps until n tasks have timed out.
 func sweepAll(ctx context.Context, q *queue.Queue, n, look int) error {
-	for ended := 0; ended < n; {
+	for total := 0; total < n; {
 		s, err := reaper.Sweep(ctx, q, 0, who, look, fallback)
 		if err != nil {
 			return err
 		}
-		if ended += s.TimedOut; s.TimedOut == 0 {
-			return fmt.Errorf("%d of %d timed out", ended, n)
+		if total += s.TimedOut; s.TimedOut == 0 {
+			return fmt.Errorf("%d of %d timed out", total, n)
 		}
 	}
 	return nil
@@ -295,18 +295,18 @@ func byOwner(children []queue.Claim) map[string][]queue.Claim {
 
 // fetchAll claims n tasks of a queue.
 func (m *micro) fetchAll(ctx context.Context, line string, n int) ([]queue.Claim, error) {
-	var all []queue.Claim
-	for len(all) < n {
-		claims, err := m.fetch(ctx, line, min(n-len(all), 500))
+	var list []queue.Claim
+	for len(list) < n {
+		claims, err := m.fetch(ctx, line, min(n-len(list), 500))
 		if err == nil && len(claims) == 0 {
-			err = enough(len(all), n, nil)
+			err = enough(len(list), n, nil)
 		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, claims...)
+		list = append(list, claims...)
 	}
-	return all, nil
+	return list, nil
 }
 
 // suspension returns a suspension in which an agent creates its children and waits for all of them.

@@ -80,9 +80,9 @@ type start struct {
 // standstill kills worker processes with one task each, and returns how long each task took to run
 // again. A task that took longer than load.Within counts as that.
 func standstill(ctx context.Context, s Recoverer, load RecoveryLoad) ([]time.Duration, error) {
-	held, err := holdAll(ctx, s, load)
+	processes, err := holdAll(ctx, s, load)
 	defer func() {
-		for _, cmd := range held {
+		for _, cmd := range processes {
 			end(cmd)
 		}
 	}()
@@ -99,7 +99,7 @@ func standstill(ctx context.Context, s Recoverer, load RecoveryLoad) ([]time.Dur
 	if err != nil {
 		return nil, err
 	}
-	killed := killAll(ctx, held, s.Interval())
+	killed := killAll(ctx, processes, s.Interval())
 	lags, err := awaitStarts(ctx, killed, starts, crew.Failed, load.Within)
 	if stopped := crew.Stop(); err == nil {
 		err = stopped
@@ -118,19 +118,19 @@ func linesOf(load RecoveryLoad) []string {
 
 // holdAll starts the processes, and returns them by queue when each has its task.
 func holdAll(ctx context.Context, s Recoverer, load RecoveryLoad) (map[string]*exec.Cmd, error) {
-	held := map[string]*exec.Cmd{}
+	processes := map[string]*exec.Cmd{}
 	name := s.(System).Name()
 	for _, line := range linesOf(load) {
 		if err := s.Put(ctx, line); err != nil {
-			return held, err
+			return processes, err
 		}
 		cmd := load.Holder(name, line)
 		if err := hold(ctx, cmd); err != nil {
-			return held, err
+			return processes, err
 		}
-		held[line] = cmd
+		processes[line] = cmd
 	}
-	return held, nil
+	return processes, nil
 }
 
 // awaitStarts returns how long after its kill each task began again.
@@ -163,25 +163,25 @@ func hold(ctx context.Context, cmd *exec.Cmd) error {
 	if _, err := cmd.StdinPipe(); err != nil { // the process exits when this one does
 		return err
 	}
-	said, err := cmd.StdoutPipe()
+	output, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	var why strings.Builder
-	cmd.Stderr = &why
+	var messages strings.Builder
+	cmd.Stderr = &messages
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
 	defer stop()
 	first := make([]byte, len(began)+1)
-	n, err := io.ReadFull(said, first)
+	n, err := io.ReadFull(output, first)
 	if strings.TrimSpace(string(first[:n])) != began {
 		end(cmd)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return errors.Join(fmt.Errorf("its first line is %q, want %q; stderr: %s", first[:n], began, why.String()), err)
+		return errors.Join(fmt.Errorf("its first line is %q, want %q; stderr: %s", first[:n], began, messages.String()), err)
 	}
 	return nil
 }

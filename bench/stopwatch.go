@@ -75,11 +75,11 @@ func mainThread(fields map[string]string) (float64, error) {
 // scriptCommands are the commands that call a script or a function.
 var scriptCommands = []string{"evalsha", "fcall", "eval", "evalsha_ro", "fcall_ro", "eval_ro"}
 
-// scriptUse returns the time of scripts from the lines of INFO commandstats and latencystats.
-// The median is of the command that was called most.
+// scriptUse returns the time of scripts from the lines of INFO commandstats and latencystats. The median is taken
+// from the command with the most calls.
 func scriptUse(fields map[string]string) (use, error) {
 	var u use
-	most := 0.0
+	highest := 0.0
 	for _, command := range scriptCommands {
 		stats, ok := fields["cmdstat_"+command]
 		if !ok {
@@ -94,8 +94,8 @@ func scriptUse(fields map[string]string) (use, error) {
 			return use{}, err
 		}
 		u.script += took
-		if calls > most {
-			most = calls
+		if calls > highest {
+			highest = calls
 			if u.median, err = pair(fields["latency_percentiles_usec_"+command], "p50"); err != nil {
 				return use{}, err
 			}

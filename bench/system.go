@@ -25,8 +25,8 @@ type System interface {
 	Name() string
 	// Version is shown beside the name. It can be empty.
 	Version() string
-	// Prefixes returns the prefixes of all keys of the System. A given server must have no
-	// such keys before the comparison, and they are removed after it.
+	// Prefixes returns the prefixes of all keys of the System. A given server must have no such keys before the
+	// comparison, and they are removed after it.
 	Prefixes(namespace string) []string
 
 	// Open connects to a server that has no key of the System.
@@ -40,12 +40,11 @@ type System interface {
 	Work(ctx context.Context, w Workers, handled func()) (Crew, error)
 	// Check returns an error unless n tasks were enqueued since Open and all were completed.
 	Check(ctx context.Context, n int) error
-	// Close closes what Open opened. It leaves the keys.
+	// Close releases the resources of Open. It leaves the keys.
 	Close() error
 }
 
-// Workers says how many workers run in this process, and how many handlers each of them can run
-// at once.
+// Workers is the number of workers in this process, and the number of handlers that each runs at once.
 type Workers struct{ Servers, Concurrency int }
 
 // Crew is a set of running workers.

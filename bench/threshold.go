@@ -21,10 +21,10 @@ type Threshold struct {
 
 var thresholdForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(>=|<=)\s*([0-9.]+)\s*([a-zµ]*)\s*$`)
 
-// ParseThreshold parses a limit for a figure of a trial: drain>=50000, enqueue_16>=1.2x (1.2
-// times better than each other System except the floor), dispatch_p50<=10ms, recovery_max<=20s.
-// Its error says what to write. systems are those of the call of Compare: a ratio of a figure
-// that one of them never does is an error.
+// ParseThreshold parses a limit for a figure of a trial, for example drain>=50000, dispatch_p50<=10ms,
+// recovery_max<=20s or enqueue_16>=1.2x, which is 1.2 times better than each other System except the floor. Its error
+// explains the syntax. systems are the systems of the Compare call: a ratio is an error if one of them never does its
+// figure.
 func ParseThreshold(text string, t Trial, systems ...System) (Threshold, error) {
 	parts := thresholdForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -64,7 +64,7 @@ func (t Trial) limit(number, unit string) (float64, error) {
 	return d.Seconds() * 1000, err
 }
 
-// measure returns what a limit can be, for error texts.
+// measure lists the valid forms of a limit, for error texts.
 func (t Trial) measure() string {
 	if t.less() {
 		return "duration or ratio"
@@ -72,7 +72,7 @@ func (t Trial) measure() string {
 	return "number or ratio"
 }
 
-// examples returns example limits of the trial and the names of its figures, for error texts.
+// examples returns example limits of the trial and its figure names, for error texts.
 func (t Trial) examples() string {
 	var names []string
 	for _, f := range t.figures {
@@ -89,7 +89,7 @@ func (t Trial) examples() string {
 	return fmt.Sprintf("%s, or %s>=1.2x for a ratio; the figures are %s", absolute, first, strings.Join(names, ", "))
 }
 
-// refuseNever returns an error if a System never does what the ratio compares.
+// refuseNever returns an error if a System never does the figure of the ratio.
 func (h Threshold) refuseNever(f figure, systems []System) error {
 	for _, s := range systems {
 		if s.Name() != floorName && !f.fits(s) {

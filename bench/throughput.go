@@ -19,15 +19,15 @@ import (
 // a deadline. Full tasks have 400 bytes, retries, limits and headers too, and their namespace
 // records all events.
 func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions int, full bool) (Report, error) {
-	r, one, config := Report{Bench: "throughput"}, noop, queue.Config{Partitions: partitions}
+	r, template, config := Report{Bench: "throughput"}, noop, queue.Config{Partitions: partitions}
 	if full {
-		one, config.Events = fullTask, "all"
+		template, config.Events = fullTask, "all"
 	}
 	q, err := openAs(ctx, rdb, config)
 	if err != nil {
 		return r, err
 	}
-	took, err := enqueueOneByOne(ctx, q, tasks(n, one), 16)
+	took, err := enqueueOneByOne(ctx, q, tasks(n, template), 16)
 	if err != nil {
 		return r, err
 	}
@@ -36,7 +36,7 @@ func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions in
 	if q, err = openAs(ctx, rdb, config); err != nil {
 		return r, err
 	}
-	list := tasks(n, one)
+	list := tasks(n, template)
 	start := time.Now()
 	if err := accepted(q.EnqueueAll(ctx, list)); err != nil {
 		return r, err
@@ -72,13 +72,13 @@ func enqueueOneByOne(ctx context.Context, q *queue.Queue, list []queue.Task, gor
 
 // drain runs a worker until it has handled and settled n tasks.
 func drain(ctx context.Context, q *queue.Queue, n, concurrency int) (time.Duration, error) {
-	left := newCountdown(n)
+	countdown := newCountdown(n)
 	w := worker.New(q, worker.Config{Concurrency: concurrency})
 	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) {
-		left.one()
+		countdown.decrement()
 		return nil, nil
 	})
-	return workOff(ctx, q, w, n, left)
+	return workOff(ctx, q, w, n, countdown)
 }
 
 // dispatch enqueues lone tasks for an idle worker.
@@ -91,8 +91,8 @@ func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 		arrived <- time.Now()
 		return nil, nil
 	})
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
 	lags := make([]time.Duration, 0, n)
 	for range n {
 		start := time.Now()
@@ -102,7 +102,7 @@ func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 		select {
 		case at := <-arrived:
 			lags = append(lags, at.Sub(start))
-		case err := <-ended:
+		case err := <-done:
 			return stoppedEarly(ctx, err)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -111,7 +111,7 @@ func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 	}
 	r.percentiles("idle dispatch", lags)
 	stop()
-	return <-ended
+	return <-done
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -206,39 +206,39 @@ func drainAll(ctx context.Context, s System, l ThroughputLoad) (time.Duration, e
 	if err := enqueueAll(ctx, s, s.Prepare(payloads(l.Tasks))); err != nil {
 		return 0, err
 	}
-	all := newCountdown(l.Tasks)
+	countdown := newCountdown(l.Tasks)
 	start := clock()
-	crew, err := s.Work(ctx, Workers{l.Servers, concurrency}, all.one)
+	crew, err := s.Work(ctx, Workers{l.Servers, concurrency}, countdown.decrement)
 	if err != nil {
 		return 0, err
 	}
-	err = all.wait(ctx, crew.Failed)
+	err = countdown.wait(ctx, crew.Failed)
 	took := time.Since(start)
 	return took, errors.Join(err, crew.Stop(), s.Check(ctx, l.Tasks))
 }
 
 func enqueueAndDrain(ctx context.Context, s System, l ThroughputLoad) (time.Duration, error) {
 	calls := s.Prepare(payloads(l.Tasks))
-	all, some := newCountdown(l.Tasks), newCountdown(max(calls/20, 1))
+	total, warm := newCountdown(l.Tasks), newCountdown(max(calls/20, 1))
 	failed := make(chan error, 1)
 	start := clock()
 	go func() {
 		err := fromGoroutines(calls, 16, func(i int) error {
-			defer some.one()
+			defer warm.decrement()
 			return s.Enqueue(ctx, i)
 		})
 		if err != nil {
 			failed <- err
 		}
 	}()
-	if err := some.wait(ctx, failed); err != nil {
+	if err := warm.wait(ctx, failed); err != nil {
 		return 0, err
 	}
-	crew, err := s.Work(ctx, Workers{l.Servers, concurrency}, all.one)
+	crew, err := s.Work(ctx, Workers{l.Servers, concurrency}, total.decrement)
 	if err != nil {
 		return 0, err
 	}
-	err = all.wait(ctx, failed, crew.Failed)
+	err = total.wait(ctx, failed, crew.Failed)
 	took := time.Since(start)
 	return took, errors.Join(err, crew.Stop(), s.Check(ctx, l.Tasks))
 }

@@ -24,8 +24,8 @@ func newCountdown(n int) *countdown {
 	return c
 }
 
-// one counts one more.
-func (c *countdown) one() {
+// decrement counts one event, and releases wait after the last.
+func (c *countdown) decrement() {
 	if c.left.Add(-1) == 0 {
 		close(c.zero)
 	}
@@ -98,7 +98,7 @@ func (l *lagList) add(lag time.Duration) {
 	l.mu.Lock()
 	l.lags = append(l.lags, lag)
 	l.mu.Unlock()
-	l.all.one()
+	l.all.decrement()
 }
 
 // wait returns the lags when all have been added.

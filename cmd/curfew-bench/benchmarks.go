@@ -50,7 +50,7 @@ var invocations = map[string]string{
 	"http":       " --tasks 5000",
 }
 
-// memoryCommand measures what tasks take: `curfew-bench memory`.
+// memoryCommand measures the memory of a task: `curfew-bench memory`.
 func memoryCommand() *cli.Command {
 	return benchmark("memory", "bytes of Redis memory a task takes while pending, running and completed, and bytes of append-only file", 1,
 		[]cli.Flag{&cli.IntFlag{Name: "tasks", Value: 1000000, Usage: "how many tasks"}},
@@ -255,16 +255,16 @@ func measureAgents(ctx context.Context, rdb redis.UniversalClient, c *cli.Contex
 			return bench.Report{}, app.Usage("--only %q must be lag, rate, cost or memory", name)
 		}
 	}
-	all := bench.Report{Bench: "agents"}
+	report := bench.Report{Bench: "agents"}
 	add := func(of string, measure func() (bench.Report, error)) error {
 		if len(only) > 0 && !slices.Contains(only, of) {
 			return nil
 		}
 		r, err := measure()
-		all.Figures = append(all.Figures, r.Figures...)
+		report.Figures = append(report.Figures, r.Figures...)
 		return err
 	}
-	for _, part := range []struct {
+	for _, step := range []struct {
 		of      string
 		measure func() (bench.Report, error)
 	}{
@@ -277,11 +277,11 @@ func measureAgents(ctx context.Context, rdb redis.UniversalClient, c *cli.Contex
 		{"cost", func() (bench.Report, error) { return bench.AgentCost(ctx, rdb, 100, 10*fan) }},
 		{"memory", func() (bench.Report, error) { return bench.AgentMemory(ctx, rdb, 1000, fan) }},
 	} {
-		if err := add(part.of, part.measure); err != nil {
-			return all, err
+		if err := add(step.of, step.measure); err != nil {
+			return report, err
 		}
 	}
-	return all, nil
+	return report, nil
 }
 
 // flowCommand measures runs of definitions: `curfew-bench flow`.

@@ -101,7 +101,7 @@ func buildCurfew(ctx context.Context) (path string, remove func(), err error) {
 	return path, remove, nil
 }
 
-// withSuffix returns the name of the file of a program on this system.
+// withSuffix returns the file name of a program on this operating system.
 func withSuffix(program string) string {
 	if runtime.GOOS == "windows" {
 		return program + ".exe"

@@ -66,22 +66,22 @@ func measureRecovery(ctx context.Context, rdb redis.UniversalClient, c *cli.Cont
 		return bench.Report{}, app.Usage("--lease %v must be at least 1s, or 0s for only the default lease", short)
 	}
 	at := bench.Place{URL: "redis://" + rdb.(*redis.Client).Options().Addr, Namespace: "bench"}
-	all := bench.Report{Bench: "recovery"}
+	total := bench.Report{Bench: "recovery"}
 	for _, lease := range []time.Duration{defaultLease, short} {
 		if lease == 0 {
 			break
 		}
 		holder, err := holderFor(c, &at, lease)
 		if err != nil {
-			return all, err
+			return total, err
 		}
 		report, err := bench.Recovery(ctx, rdb, at, c.Int("kills"), lease, holder)
 		if err != nil {
-			return all, err
+			return total, err
 		}
-		all.Figures = append(all.Figures, report.Figures...)
+		total.Figures = append(total.Figures, report.Figures...)
 	}
-	return all, nil
+	return total, nil
 }
 
 // holdAt is the environment variable that holds the URL of the server. The URL is not an

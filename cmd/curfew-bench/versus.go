@@ -33,9 +33,9 @@ is touched. Curfew's library of functions stays on the server.
 --threshold compares a figure of Curfew with a limit, or with x a ratio. If one is missed,
 the exit code after the table is 99.`
 
-// rivalry says how a benchmark compares Curfew with others.
+// rivalry describes a benchmark that compares Curfew with other queues.
 type rivalry struct {
-	// trial returns what to measure. at is filled in when the trial runs, not before.
+	// trial returns the measurement. at is filled in when the trial runs, not before.
 	trial func(c *cli.Context, at *bench.Place) (bench.Trial, error)
 	only  []string          // flags that need --vs
 	not   map[string]string // flags that cannot be combined with --vs, and why
@@ -50,7 +50,7 @@ func compared(command *cli.Command, r rivalry) *cli.Command {
 		&cli.BoolFlag{Name: "aof", Usage: "start the redis-server with an append-only file, synced once a second"},
 		&cli.StringSliceFlag{Name: "threshold", Usage: "with --vs: a limit such as '" + exampleOf[command.Name] + "'; may be repeated"})
 	r.only = append(r.only, "redis", "namespace", "threshold")
-	alone := command.Action
+	action := command.Action
 	command.Action = func(c *cli.Context) error {
 		if err := r.check(c); err != nil {
 			return err
@@ -58,7 +58,7 @@ func compared(command *cli.Command, r rivalry) *cli.Command {
 		if c.IsSet("vs") {
 			return r.run(c)
 		}
-		return alone(c)
+		return action(c)
 	}
 	return command
 }
@@ -77,9 +77,9 @@ func (r rivalry) check(c *cli.Context) error {
 			return app.Usage("--%s is for a comparison: add --vs asynq, or leave it out", name)
 		}
 	}
-	for name, why := range r.not {
+	for name, reason := range r.not {
 		if c.IsSet(name) && c.IsSet("vs") {
-			return app.Usage("--%s cannot be combined with --vs, which %s: leave one of them out", name, why)
+			return app.Usage("--%s cannot be combined with --vs, which %s: leave one of them out", name, reason)
 		}
 	}
 	switch {
@@ -178,7 +178,7 @@ func startRedis(c *cli.Context) (rdb *redis.Client, stop func(), err error) {
 	return rdb, stop, nil
 }
 
-// benchError adds to the error of a benchmark what to do about it.
+// benchError adds advice to the error of a benchmark.
 func benchError(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -202,10 +202,10 @@ func systems(lease time.Duration) []bench.System {
 
 // systemNamed returns the system of a name. Worker processes get the name on their command line.
 func systemNamed(name string, lease time.Duration) (bench.System, error) {
-	all := systems(lease)
-	i := slices.IndexFunc(all, func(s bench.System) bool { return s.Name() == name })
+	list := systems(lease)
+	i := slices.IndexFunc(list, func(s bench.System) bool { return s.Name() == name })
 	if i < 0 {
 		return nil, app.Usage("there is no system %q", name)
 	}
-	return all[i], nil
+	return list[i], nil
 }
