@@ -98,7 +98,9 @@ func (s *stage) rights(t *testing.T) []right {
 	for _, m := range regexp.MustCompile(`p \.\. "([a-z_]+:?)"`).FindAllStringSubmatch(s.library.Text(), -1) {
 		keys = append(keys, root+":"+m[1])
 	}
-	pattern := func(key string) string { return key + strings.Repeat("*", strings.Count(key, ":")-strings.Count(root, ":")) }
+	pattern := func(key string) string {
+		return key + strings.Repeat("*", strings.Count(key, ":")-strings.Count(root, ":"))
+	}
 	for _, lacking := range keys[3:] {
 		rule := "&* +@all"
 		for _, key := range keys {
