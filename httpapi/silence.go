@@ -94,11 +94,17 @@ func (h *shard) replied() { h.lastReply.Store(int64(time.Since(h.created))) }
 // their own turn. In a cluster only calls count (observe), because the command alone does not tell which server replied.
 type replyHook struct{ shard *shard }
 
-func (h replyHook) note(err error) {
-	if err == nil || errors.Is(err, redis.Nil) {
+// note is given the error of a call, because those of its commands are set later.
+func (h replyHook) note(err error, first redis.Cmder) {
+	if (err == nil || errors.Is(err, redis.Nil)) && !repliedWhileLoading[first.Name()] {
 		h.shard.replied()
 	}
 }
+
+// repliedWhileLoading are commands of connections and of operators. Redis replies to them also while it loads its data and can answer
+// no request.
+var repliedWhileLoading = map[string]bool{"auth": true, "client": true, "config": true, "hello": true, "info": true, "ping": true,
+	"readonly": true, "select": true, "subscribe": true, "unsubscribe": true}
 
 // DialHook changes nothing.
 func (h replyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -107,7 +113,7 @@ func (h replyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h replyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		h.note(err)
+		h.note(err, cmd)
 		return err
 	}
 }
@@ -116,7 +122,9 @@ func (h replyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (h replyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
-		h.note(err)
+		if len(cmds) > 0 {
+			h.note(err, cmds[0])
+		}
 		return err
 	}
 }
