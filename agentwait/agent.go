@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
@@ -40,7 +41,7 @@ type Agent struct {
 	unsent   []queue.Task // scheduled children that are not created yet
 	recent   []queue.Task // all children scheduled since the last wait
 	digest   hash.Hash    // digest of recent, which the next wait includes
-	note     queue.Note   // journal entries and a checkpoint, which the next call writes
+	note     claim.Note   // journal entries and a checkpoint, which the next call writes
 	stopErr  error        // ended this run: further calls return it
 	span     *spans.Span  // of this run; nil without tracing
 }
@@ -81,7 +82,7 @@ func (a *Agent) recall() error {
 	if !a.job.Journal {
 		return nil
 	}
-	m, err := a.q.Attempts().Recall(a, a.job.ID)
+	m, err := claim.Of(a.q).Recall(a, a.job.ID)
 	if err != nil {
 		return a.callError(err)
 	}

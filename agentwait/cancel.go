@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -96,7 +97,7 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	if err := a.send(); err != nil {
 		return nil, a.recordRefusal(number, cancelDigest, "", err)
 	}
-	cancellations, err := a.q.Attempts().CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
+	cancellations, err := a.q.CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
 	if err != nil {
 		return nil, a.recordRefusal(number, cancelDigest, "", a.callError(err))
 	}
@@ -127,7 +128,7 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 			names = append(names, nameOf(id))
 		}
 	}
-	records, err := a.q.Attempts().Children(a, a.job.ID, names)
+	records, err := claim.Of(a.q).Children(a, a.job.ID, names)
 	if err != nil {
 		return nil, a.callError(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -42,7 +43,7 @@ type result struct {
 }
 
 // result returns the result of the wait from its outcome in the journal.
-func (k *waitCall) result(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
+func (k *waitCall) result(o queue.WaitOutcome, w *claim.Wait) (*result, error) {
 	r := &result{agent: k.agent, outcome: o, members: k.members, late: map[string]bool{}}
 	r.dropped = w.CancelLosers
 	if o.Reason == "timed_out" {
@@ -78,7 +79,7 @@ func (a *Agent) loadRecords(r *result) error {
 	if len(names) == 0 {
 		return nil
 	}
-	children, err := a.q.Attempts().Children(a, a.job.ID, names)
+	children, err := claim.Of(a.q).Children(a, a.job.ID, names)
 	if err != nil {
 		return a.callError(err)
 	}
@@ -187,7 +188,7 @@ func (r *result) endOf(place int) (at time.Time) {
 // refused returns the error for the agent after Redis has refused the wait.
 func (k *waitCall) refused(err error) error {
 	a := k.agent
-	var child *queue.ChildError
+	var child *claim.ChildError
 	if errors.As(err, &child) {
 		return a.refused(child.ID, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -70,7 +70,7 @@ func refusedChildren(err error) (names []string) {
 		}
 		return names
 	}
-	var c *queue.ChildError
+	var c *claim.ChildError
 	if errors.As(err, &c) {
 		names = append(names, nameOf(c.ID))
 	}

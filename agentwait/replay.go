@@ -9,6 +9,7 @@ import (
 	"hash"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/clip"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -24,7 +25,7 @@ func digestChild(h hash.Hash, t *queue.Task) {
 
 // digestOf returns the word that identifies a wait. It covers the mode, the members, the children
 // scheduled for the wait, and its policy.
-func (a *Agent) digestOf(w *queue.Wait) string {
+func (a *Agent) digestOf(w *claim.Wait) string {
 	h := newDigest()
 	fmt.Fprintf(h, "%s %d %x\n", w.Mode, w.Need, a.digest.Sum(nil))
 	for _, m := range w.Members {
@@ -35,7 +36,7 @@ func (a *Agent) digestOf(w *queue.Wait) string {
 
 // policyOf returns the part of a wait's policy that a replay must repeat, because it determines the
 // meaning of the stored outcome. It omits the limits, so that they can be changed while agents run.
-func policyOf(w *queue.Wait) string {
+func policyOf(w *claim.Wait) string {
 	masks := newDigest()
 	for _, m := range w.Members {
 		fmt.Fprintln(masks, cmp.Or(m.Mask, w.Mask))
@@ -69,7 +70,7 @@ func (a *Agent) diverged(was, now string) error {
 // waitDiverged returns an error that describes the difference between a wait and the wait of an
 // earlier run. If the waits themselves are equal, a child that was scheduled since the previous wait
 // differs.
-func (a *Agent) waitDiverged(label, digest string, w *queue.Wait) error {
+func (a *Agent) waitDiverged(label, digest string, w *claim.Wait) error {
 	if label != w.Label {
 		return a.diverged(describeEntry(label), fmt.Sprintf("a wait for %s", w.Label))
 	}
@@ -81,7 +82,7 @@ func (a *Agent) waitDiverged(label, digest string, w *queue.Wait) error {
 
 // childrenDifference describes the first child since the previous wait that differs from the child
 // of an earlier run.
-func (a *Agent) childrenDifference(w *queue.Wait) (was, now string) {
+func (a *Agent) childrenDifference(w *claim.Wait) (was, now string) {
 	var ids []string
 	for i := range a.recent {
 		ids = append(ids, a.recent[i].ID)
@@ -198,7 +199,7 @@ func (a *Agent) nextEntry() (number int64, entry string, ok bool) {
 
 // record adds an entry to the journal. The next call writes it.
 func (a *Agent) record(number int64, text []byte) {
-	a.note.Entries = append(a.note.Entries, queue.Entry{Number: number, Text: text})
+	a.note.Entries = append(a.note.Entries, claim.Entry{Number: number, Text: text})
 	if len(a.note.Entries) >= maxEntries {
 		a.write() // an error is not lost: the entries stay, and the next call that writes them returns it
 	}
@@ -215,9 +216,9 @@ func (a *Agent) write() error {
 	if a.note.Checkpoint == nil && len(a.note.Entries) == 0 {
 		return nil
 	}
-	if err := a.q.Attempts().Remember(a, a.job.ID, a.job.Epoch, a.job.Worker, a.note); err != nil {
+	if err := claim.Of(a.q).Remember(a, a.job.ID, a.job.Epoch, a.job.Worker, a.note); err != nil {
 		return a.callError(err)
 	}
-	a.note = queue.Note{}
+	a.note = claim.Note{}
 	return nil
 }

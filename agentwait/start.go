@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -33,7 +34,7 @@ func (a *Agent) send() error {
 	}
 	refusals, errs := map[string]error{}, []error{}
 	refuse := func(id string, err error) {
-		refusals[id] = &queue.ChildError{ID: id, Err: err}
+		refusals[id] = &claim.ChildError{ID: id, Err: err}
 		errs = append(errs, refusals[id])
 	}
 	for i := range a.unsent { // with an invalid task EnqueueAll would refuse all of them
@@ -119,7 +120,7 @@ func (a *Agent) reportInvalid() error {
 	var errs []error
 	for _, c := range a.unreported() {
 		c.reported = true
-		errs = append(errs, &queue.ChildError{ID: c.id, Err: c.err})
+		errs = append(errs, &claim.ChildError{ID: c.id, Err: c.err})
 	}
 	return errors.Join(errs...)
 }

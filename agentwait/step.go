@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -142,9 +143,9 @@ func (a *Agent) writeStep() error {
 	defer cancel()
 	defer context.AfterFunc(a, func() { time.AfterFunc(writeGrace, cancel) })()
 	for {
-		err := a.q.Attempts().Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, a.note)
+		err := claim.Of(a.q).Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, a.note)
 		if err == nil {
-			a.note = queue.Note{}
+			a.note = claim.Note{}
 			return nil
 		}
 		if !infrastructure(err) || ctx.Err() != nil {
@@ -177,7 +178,7 @@ func (a *Agent) Checkpoint(state any) error {
 	if limit := a.q.MaxBytes(); len(b) > limit {
 		return fmt.Errorf("%w: the state of a checkpoint has %d bytes, the limit is %d: store it elsewhere and keep a reference", refusal.ErrInvalid, len(b), limit)
 	}
-	a.note = queue.Note{Checkpoint: &queue.Checkpoint{State: b, Children: a.children, Entries: a.entry}}
+	a.note = claim.Note{Checkpoint: &queue.Checkpoint{State: b, Children: a.children, Entries: a.entry}}
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (w adjusted) waiter() (*Agent, Wait) { return w.agent, w.wait }
 // With returns a Waiter for the agent whose waits are adjusted by w.
 func (a *Agent) With(w Wait) Waiter { return adjusted{a.mustAgent(), w} }
 
-// mask returns the letters of queue.Wait.Mask: for each kind of end, o for ok, b for bad, or n for
+// mask returns the letters of claim.Wait.Mask: for each kind of end, o for ok, b for bad, or n for
 // neither.
 func (w *Wait) mask(continueOn Ending) string {
 	m := []byte("obbbb")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -51,7 +52,7 @@ func (k *waitCall) run() (*result, error) {
 
 // replay returns the outcome of this wait from an entry of the journal. It returns an error if the
 // entry belongs to another call, or if the wait was refused.
-func (k *waitCall) replay(entry string, w *queue.Wait) (*queue.WaitOutcome, error) {
+func (k *waitCall) replay(entry string, w *claim.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		if o.Digest != w.Digest {
@@ -73,7 +74,7 @@ func (k *waitCall) replay(entry string, w *queue.Wait) (*queue.WaitOutcome, erro
 }
 
 // wait returns the wait in the form that Redis gets, or an error if it is invalid.
-func (k *waitCall) wait() (*queue.Wait, error) {
+func (k *waitCall) wait() (*claim.Wait, error) {
 	if k.agent == nilAgent {
 		return nil, errNilAgent
 	}
@@ -81,7 +82,7 @@ func (k *waitCall) wait() (*queue.Wait, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	w := &queue.Wait{
+	w := &claim.Wait{
 		Mode: k.mode, Need: k.need, Limit: p.Limit, Computed: p.Computed, FromFirst: p.FromFirst, From: p.From, Proceed: p.Proceed,
 		KeepPending: p.KeepPending, CancelLosers: p.Losers == CancelLosers, Mask: p.mask(0), MaxMembers: p.MaxMembers,
 	}
@@ -114,7 +115,7 @@ func (k *waitCall) wait() (*queue.Wait, error) {
 
 // list sets the members of the wait, and returns their names. A task that is passed several times is
 // one member, and is reported in each of its places.
-func (k *waitCall) list(w *queue.Wait) (names []string, err error) {
+func (k *waitCall) list(w *claim.Wait) (names []string, err error) {
 	if err := k.agent.checkFutures("member", k.members); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (k *waitCall) list(w *queue.Wait) (names []string, err error) {
 		}
 		first[c.id] = i
 		names = append(names, c.name())
-		member := queue.Member{ID: c.id, Patience: patience}
+		member := claim.Member{ID: c.id, Patience: patience}
 		if continueOn != 0 {
 			member.Mask = k.policy.mask(continueOn)
 		}
@@ -184,20 +185,20 @@ func (a *Agent) needsSend() bool {
 }
 
 // suspend sends the wait to Redis, with the children that were scheduled before it.
-func (k *waitCall) suspend(w *queue.Wait) (*queue.WaitOutcome, error) {
+func (k *waitCall) suspend(w *claim.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if a.needsSend() {
 		if err := a.send(); err != nil {
 			return nil, a.recordRefusal(w.Entry, w.Digest, w.Label, err)
 		}
 	}
-	o, err := a.q.Attempts().Suspend(a, queue.Suspension{
+	o, err := claim.Of(a.q).Suspend(a, claim.Suspension{
 		Agent: a.job.ID, Epoch: a.job.Epoch, Worker: a.job.Worker, Wait: *w, Note: a.note, Children: a.unsent,
 	})
 	if err != nil {
 		return nil, a.recordRefusal(w.Entry, w.Digest, w.Label, k.refused(err))
 	}
-	a.note = queue.Note{}
+	a.note = claim.Note{}
 	if o == nil {
 		return nil, a.suspended()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -208,7 +209,7 @@ func (c *commands) fail(ctx context.Context) error {
 	for i := range outcomes {
 		outcomes[i].Verb, outcomes[i].Error = queue.Fail, "the disk is full"
 	}
-	_, err = c.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), outcomes, queue.Ask{})
+	_, err = claim.Of(c.q).Settle(ctx, 0, who, queue.NewCall(), outcomes, claim.Ask{})
 	return err
 }
 
@@ -236,9 +237,9 @@ func (c *commands) family(ctx context.Context) error {
 	for i := range rare {
 		id := fmt.Sprint(c.agent, ".", i+1)
 		s.Children = append(s.Children, queue.Task{ID: id, Kind: "member", Payload: member})
-		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: id})
+		s.Wait.Members = append(s.Wait.Members, claim.Member{ID: id})
 	}
-	_, err = c.q.Attempts().Suspend(ctx, s)
+	_, err = claim.Of(c.q).Suspend(ctx, s)
 	return err
 }
 

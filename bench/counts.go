@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -82,14 +83,14 @@ func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 
 // workInBatches settles 50 tasks and claims the next 50 in each call, as a worker does.
 func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
-	ask := queue.Ask{N: 50, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 50}}}
-	trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
+	ask := claim.Ask{N: 50, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 50}}}
+	trip, err := claim.Of(q).Fetch(ctx, 0, "counter", ask)
 	done := 0
 	for err == nil && len(trip.Claims) > 0 {
 		outcomes := completions(trip.Claims)
 		done += len(outcomes)
 		ask.Seq++
-		trip, err = q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
+		trip, err = claim.Of(q).Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
 	}
 	if err == nil && done != n {
 		err = fmt.Errorf("claimed %d of %d tasks", done, n)
@@ -98,15 +99,15 @@ func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
 }
 
 func workOneByOne(ctx context.Context, q *queue.Queue, n int) error {
-	ask := queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
+	ask := claim.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 1}}}
 	for i := range n {
 		ask.Seq = int64(1000 + i)
-		trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
+		trip, err := claim.Of(q).Fetch(ctx, 0, "counter", ask)
 		if err := enough(len(trip.Claims), 1, err); err != nil {
 			return fmt.Errorf("fetch %d: %w", i, err)
 		}
 		c := trip.Claims[0]
-		if _, err := q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+		if _, err := claim.Of(q).Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, claim.Ask{}); err != nil {
 			return err
 		}
 	}
@@ -321,7 +322,7 @@ func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error 
 		return nil, errors.Join(
 			count("schedule", a.Start),
 			count("cancel", func() error { _, err := agentwait.Cancel(a, "enough", children...); return err }),
-			count("results", func() error { _, err := q.Attempts().Children(a, a.ID(), names); return err }))
+			count("results", func() error { _, err := claim.Of(q).Children(a, a.ID(), names); return err }))
 	})
 	if _, err := q.Enqueue(ctx, queue.Task{Kind: "agent", Queue: "agents"}); err != nil {
 		return err

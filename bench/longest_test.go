@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -120,7 +121,7 @@ func (l *longest) ofTasks(ctx context.Context) error {
 				outcomes = append(outcomes, of(c))
 			}
 			l.seq++
-			trip, err := l.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), outcomes, queue.Ask{N: n, Seq: l.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "busy", N: n}}})
+			trip, err := claim.Of(l.q).Settle(ctx, 0, who, queue.NewCall(), outcomes, claim.Ask{N: n, Seq: l.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "busy", N: n}}})
 			claims = trip.Claims
 			return err
 		}
@@ -130,11 +131,11 @@ func (l *longest) ofTasks(ctx context.Context) error {
 		return enough(len(claims), 500, err)
 	}
 	held := func() error {
-		var all []queue.Held
+		var all []claim.Held
 		for _, c := range claims {
-			all = append(all, queue.Held{ID: c.ID, Epoch: c.Epoch, Progress: "half of it"})
+			all = append(all, claim.Held{ID: c.ID, Epoch: c.Epoch, Progress: "half of it"})
 		}
-		_, err := l.q.Attempts().Heartbeat(ctx, 0, who, time.Hour, 0, all)
+		_, err := claim.Of(l.q).Heartbeat(ctx, 0, who, time.Hour, 0, all)
 		return err
 	}
 	enqueue := func(n int, one func(int) queue.Task) func() error {
@@ -176,16 +177,16 @@ func (l *longest) dueTasks(ctx context.Context) func() error {
 
 // ofQueues measures calls about queues.
 func (l *longest) ofQueues(ctx context.Context) error {
-	every := func() (quotas []queue.Quota) {
+	every := func() (quotas []claim.Quota) {
 		for i := range l.queues {
-			quotas = append(quotas, queue.Quota{Queue: l.line(i), N: 1})
+			quotas = append(quotas, claim.Quota{Queue: l.line(i), N: 1})
 		}
 		return quotas
 	}()
 	return l.steps(ctx,
 		named{"fetch 500 from all queues", func() error {
 			l.seq++
-			_, err := l.q.Attempts().Fetch(ctx, 0, who, queue.Ask{N: 500, Seq: l.seq, Lease: time.Hour, Quotas: every})
+			_, err := claim.Of(l.q).Fetch(ctx, 0, who, claim.Ask{N: 500, Seq: l.seq, Lease: time.Hour, Quotas: every})
 			return err
 		}},
 		named{"look at all queues", func() error { _, err := l.q.Stats(ctx); return err }},
@@ -250,12 +251,12 @@ func (l *longest) family(ctx context.Context, name string) (queue.Claim, []strin
 }
 
 // waitFor returns a suspension of the agent on all of ids, each with its own limit.
-func waitFor(a queue.Claim, ids []string, w queue.Wait) queue.Suspension {
+func waitFor(a queue.Claim, ids []string, w claim.Wait) claim.Suspension {
 	w.Entry, w.Digest, w.Label, w.MaxMembers = 1, "wait", "its children", len(ids)
 	for _, id := range ids {
-		w.Members = append(w.Members, queue.Member{ID: id, Patience: 30 * time.Minute})
+		w.Members = append(w.Members, claim.Member{ID: id, Patience: 30 * time.Minute})
 	}
-	return queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who, Wait: w}
+	return claim.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who, Wait: w}
 }
 
 // ofAgents measures the calls about an agent that waits for all of its many children, until it ends.
@@ -265,7 +266,7 @@ func (l *longest) ofAgents(ctx context.Context) error {
 	return l.steps(ctx,
 		named{"enqueue 500 children", func() (err error) { a, ids, err = l.family(ctx, "all"); return err }},
 		named{"suspend for all of them", func() error {
-			_, err := l.q.Attempts().Suspend(ctx, waitFor(a, ids, queue.Wait{Mode: queue.WaitAll}))
+			_, err := claim.Of(l.q).Suspend(ctx, waitFor(a, ids, claim.Wait{Mode: queue.WaitAll}))
 			return err
 		}},
 		named{"explain the agent", func() error { _, err := inspect.Explain(ctx, l.q, a.ID); return err }},
@@ -288,10 +289,10 @@ func (l *longest) ofAgents(ctx context.Context) error {
 				return err
 			}
 			a = woken[0]
-			_, err = l.q.Attempts().Recall(ctx, a.ID)
+			_, err = claim.Of(l.q).Recall(ctx, a.ID)
 			return err
 		}},
-		named{"read all of its children", func() error { _, err := l.q.Attempts().Results(ctx, a.ID, ids); return err }},
+		named{"read all of its children", func() error { _, err := claim.Of(l.q).Results(ctx, a.ID, ids); return err }},
 		named{"complete the agent, sweep its children", func() error { return l.endFamily(ctx, func() error { return l.settle(ctx, []queue.Claim{a}) }) }},
 	)
 }
@@ -301,10 +302,10 @@ func (l *longest) ofFamilies(ctx context.Context) error {
 	var steps []named
 	for _, c := range []struct {
 		name string
-		wait queue.Wait
+		wait claim.Wait
 	}{
-		{"wake by the first of many, cancel the losers", queue.Wait{Mode: queue.WaitAny, CancelLosers: true}},
-		{"a wait runs out, its members are cancelled", queue.Wait{Mode: queue.WaitAll, Limit: 100 * time.Millisecond}},
+		{"wake by the first of many, cancel the losers", claim.Wait{Mode: queue.WaitAny, CancelLosers: true}},
+		{"a wait runs out, its members are cancelled", claim.Wait{Mode: queue.WaitAll, Limit: 100 * time.Millisecond}},
 	} {
 		steps = append(steps, named{c.name, func() error { return l.loseMany(ctx, c.wait) }})
 	}
@@ -318,13 +319,13 @@ func (l *longest) ofFamilies(ctx context.Context) error {
 }
 
 // loseMany ends a wait while most of its members have not ended.
-func (l *longest) loseMany(ctx context.Context, w queue.Wait) error {
+func (l *longest) loseMany(ctx context.Context, w claim.Wait) error {
 	name := "lose" + string(w.Mode)
 	a, ids, err := l.family(ctx, name)
 	if err != nil {
 		return err
 	}
-	if _, err := l.q.Attempts().Suspend(ctx, waitFor(a, ids, w)); err != nil {
+	if _, err := claim.Of(l.q).Suspend(ctx, waitFor(a, ids, w)); err != nil {
 		return err
 	}
 	if w.Limit == 0 {

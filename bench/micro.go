@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -115,7 +116,7 @@ func (m *micro) idleCalls(ctx context.Context) error {
 	}{
 		{"fetch of nothing", func() error { _, err := m.fetch(ctx, "default", 50); return err }},
 		{"sweep of nothing", func() error { _, err := reaper.Sweep(ctx, m.q, 0, who, 100, fallback); return err }},
-		{"heartbeat", func() error { _, err := m.q.Attempts().Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
+		{"heartbeat", func() error { _, err := claim.Of(m.q).Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
 	} {
 		err := m.measure(ctx, callName{c.name, 0, "call"}, n, func() error { return repeat(n, c.call) })
 		if err != nil {
@@ -185,13 +186,13 @@ func (m *micro) sweep(ctx context.Context) error {
 // fetch claims up to n tasks of a queue.
 func (m *micro) fetch(ctx context.Context, line string, n int) ([]queue.Claim, error) {
 	m.seq++
-	trip, err := m.q.Attempts().Fetch(ctx, 0, who, queue.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}})
+	trip, err := claim.Of(m.q).Fetch(ctx, 0, who, claim.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: line, N: n}}})
 	return trip.Claims, err
 }
 
 // settle completes the claimed tasks.
 func (m *micro) settle(ctx context.Context, claims []queue.Claim) error {
-	_, err := m.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), completions(claims), queue.Ask{})
+	_, err := claim.Of(m.q).Settle(ctx, 0, who, queue.NewCall(), completions(claims), claim.Ask{})
 	return err
 }
 
@@ -254,7 +255,7 @@ func (m *micro) agentCalls(ctx context.Context) error {
 	}
 	err = m.measure(ctx, callName{"suspend", members, "agent"}, n, func() error {
 		for _, a := range agents {
-			if _, err := m.q.Attempts().Suspend(ctx, suspension(a)); err != nil {
+			if _, err := claim.Of(m.q).Suspend(ctx, suspension(a)); err != nil {
 				return err
 			}
 		}
@@ -310,13 +311,13 @@ func (m *micro) fetchAll(ctx context.Context, line string, n int) ([]queue.Claim
 }
 
 // suspension returns a suspension in which an agent creates its children and waits for all of them.
-func suspension(a queue.Claim) queue.Suspension {
-	s := queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who,
-		Wait: queue.Wait{Entry: 1, Digest: "wait", Label: "all of its children"}}
+func suspension(a queue.Claim) claim.Suspension {
+	s := claim.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who,
+		Wait: claim.Wait{Entry: 1, Digest: "wait", Label: "all of its children"}}
 	for i := range members {
 		id := a.ID + "." + strconv.Itoa(i+1)
 		s.Children = append(s.Children, queue.Task{ID: id, Kind: "member", Payload: member})
-		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: id})
+		s.Wait.Members = append(s.Wait.Members, claim.Member{ID: id})
 	}
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -107,15 +108,15 @@ func endTasks(ctx context.Context, q *queue.Queue, list []queue.Task, pause time
 		return err
 	}
 	worker := queue.NewCall()
-	ask := queue.Ask{Lease: time.Minute}
+	ask := claim.Ask{Lease: time.Minute}
 	for name, n := range quotas {
-		ask.Quotas = append(ask.Quotas, queue.Quota{Queue: name, N: n})
+		ask.Quotas = append(ask.Quotas, claim.Quota{Queue: name, N: n})
 		ask.N += n
 	}
 	var claims []queue.Claim
 	for range len(list) { // a fetch takes tasks of a bounded number of queues
 		ask.Seq++
-		reply, err := q.Attempts().Fetch(ctx, 0, worker, ask)
+		reply, err := claim.Of(q).Fetch(ctx, 0, worker, ask)
 		if err != nil {
 			return err
 		}
@@ -128,8 +129,8 @@ func endTasks(ctx context.Context, q *queue.Queue, list []queue.Task, pause time
 	case <-time.After(pause):
 	}
 	var outcomes []queue.Outcome
-	for i, claim := range claims {
-		o := queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete}
+	for i, held := range claims {
+		o := queue.Outcome{ID: held.ID, Epoch: held.Epoch, Verb: queue.Complete}
 		if i%2 == 1 {
 			o.Verb, o.Class, o.Error = queue.Fail, queue.ClassFailed, "an error"
 		}
@@ -137,7 +138,7 @@ func endTasks(ctx context.Context, q *queue.Queue, list []queue.Task, pause time
 	}
 	for len(outcomes) > 0 {
 		some := outcomes[:min(100, len(outcomes))]
-		if _, err := q.Attempts().Settle(ctx, 0, worker, queue.NewCall(), some, queue.Ask{}); err != nil {
+		if _, err := claim.Of(q).Settle(ctx, 0, worker, queue.NewCall(), some, claim.Ask{}); err != nil {
 			return err
 		}
 		outcomes = outcomes[len(some):]

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -52,7 +53,7 @@ func (c *children) load(ctx context.Context, names []string) error {
 			}
 		}
 	}
-	records, err := c.q.Attempts().Children(ctx, c.run, need)
+	records, err := claim.Of(c.q).Children(ctx, c.run, need)
 	for name, record := range records {
 		c.records[name] = record
 	}

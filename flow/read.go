@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/expr/value"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
@@ -141,7 +142,7 @@ func (v *viewer) taken(ctx context.Context, record *queue.Record) (version strin
 	if record.Status.Ended() || record.StartedAt.IsZero() {
 		return "", nil
 	}
-	memory, err := v.q.Attempts().Journal(ctx, record.ID)
+	memory, err := claim.Of(v.q).Journal(ctx, record.ID)
 	if err != nil {
 		return "", err
 	}

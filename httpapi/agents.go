@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -253,7 +254,7 @@ func getAgentTaskResults(c *call) (any, error) {
 	if f := checkMembers("task_execution_ids", body.IDs); f != nil {
 		return nil, f
 	}
-	records, err := c.q.Attempts().Results(c, agent, body.IDs)
+	records, err := claim.Of(c.q).Results(c, agent, body.IDs)
 	if err != nil {
 		return nil, ofAgent(err)
 	}
@@ -311,7 +312,7 @@ func cancelAgentTask(c *call) (any, error) {
 		return nil, err
 	}
 	c.task = task
-	results, err := c.q.Attempts().CancelAs(c, name, agent, []string{task}, body.Reason)
+	results, err := c.q.CancelAs(c, name, agent, []string{task}, body.Reason)
 	if err == nil {
 		err = results[0].Err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -35,7 +36,7 @@ func suspendAgent(c *call) (any, error) {
 		}
 		s.Worker = cmp.Or(record.Worker, "-") // Redis refuses an agent that nobody holds
 	}
-	memory, err := c.q.Attempts().Journal(c, agent)
+	memory, err := claim.Of(c.q).Journal(c, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func suspendAgent(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	outcome, err := c.q.Attempts().Suspend(c, s)
+	outcome, err := claim.Of(c.q).Suspend(c, s)
 	if err != nil {
 		return nil, ofAgent(err)
 	}
@@ -64,7 +65,7 @@ func suspendAgent(c *call) (any, error) {
 
 // addSignal adds the promise that holds a signal to the children that the wait makes. It has the queue of the agent, as the promise
 // that a signal makes which comes earlier.
-func (c *call) addSignal(s *queue.Suspension, name string) error {
+func (c *call) addSignal(s *claim.Suspension, name string) error {
 	agent, err := c.q.Get(c, s.Agent)
 	if err != nil {
 		return err
@@ -76,8 +77,8 @@ func (c *call) addSignal(s *queue.Suspension, name string) error {
 var modes = []queue.Mode{queue.WaitAll, queue.WaitAny, queue.WaitFailFast, queue.WaitSettled, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled}
 
 // read checks a wait.
-func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *failure) {
-	s = queue.Suspension{Agent: agent, Worker: b.Worker, Wait: queue.Wait{Mode: queue.WaitAll, Reason: b.Reason}}
+func (b *suspendBody) read(agent string, maxBytes int) (s claim.Suspension, f *failure) {
+	s = claim.Suspension{Agent: agent, Worker: b.Worker, Wait: claim.Wait{Mode: queue.WaitAll, Reason: b.Reason}}
 	switch {
 	case b.Epoch < 1:
 		return s, wrong("epoch", "%d must be the number that fetch gave", b.Epoch)
@@ -117,7 +118,7 @@ func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *f
 }
 
 // members reads the members of the wait: a signal, a task, or several tasks.
-func (b *suspendBody) members(w *queue.Wait, agent string) *failure {
+func (b *suspendBody) members(w *claim.Wait, agent string) *failure {
 	count := 0
 	for _, present := range []bool{b.WaitForSignal != nil, b.WaitForTask != nil, b.WaitForTasks != nil} {
 		if present {
@@ -132,20 +133,20 @@ func (b *suspendBody) members(w *queue.Wait, agent string) *failure {
 		if err := queue.CheckSignal(*b.WaitForSignal); err != nil {
 			return failureOf(err).of("wait_for_signal")
 		}
-		w.Members = []queue.Member{{ID: agent + ".s-" + *b.WaitForSignal}}
+		w.Members = []claim.Member{{ID: agent + ".s-" + *b.WaitForSignal}}
 		w.KeepPending = true // a signal that is late still counts
 		return nil
 	case b.WaitForTask != nil:
 		if f := checkMembers("wait_for_task", []string{*b.WaitForTask}); f != nil {
 			return f.of("wait_for_task")
 		}
-		w.Members = []queue.Member{{ID: *b.WaitForTask}}
+		w.Members = []claim.Member{{ID: *b.WaitForTask}}
 		return nil
 	}
 	return within(b.WaitForTasks.read(w), "wait_for_tasks")
 }
 
-func (b *waitForTasks) read(w *queue.Wait) *failure {
+func (b *waitForTasks) read(w *claim.Wait) *failure {
 	if f := checkMembers("task_ids", b.TaskIDs); f != nil {
 		return f
 	}
@@ -162,13 +163,13 @@ func (b *waitForTasks) read(w *queue.Wait) *failure {
 	}
 	w.Mode, w.Need = mode, b.Need
 	for _, id := range b.TaskIDs {
-		w.Members = append(w.Members, queue.Member{ID: id})
+		w.Members = append(w.Members, claim.Member{ID: id})
 	}
 	return nil
 }
 
 // describe gives a wait its label and its digest.
-func describe(w *queue.Wait) {
+func describe(w *claim.Wait) {
 	w.Label = fmt.Sprintf("%s of %d", w.Mode, len(w.Members))
 	sum := fnv.New64a()
 	fmt.Fprint(sum, w.Mode, w.Need, w.Limit, w.KeepPending)
@@ -220,12 +221,12 @@ func checkpointAgent(c *call) (any, error) {
 	if f := contentTooLarge("user_state", len(body.UserState), c.q.MaxBytes()); f != nil {
 		return nil, f
 	}
-	memory, err := c.q.Attempts().Journal(c, agent)
+	memory, err := claim.Of(c.q).Journal(c, agent)
 	if err != nil {
 		return nil, err
 	}
 	newest, _, _ := newestWait(memory)
-	err = c.q.Attempts().Remember(c, agent, body.Epoch, body.Worker, queue.Note{Checkpoint: &queue.Checkpoint{State: body.UserState, Entries: newest}})
+	err = claim.Of(c.q).Remember(c, agent, body.Epoch, body.Worker, claim.Note{Checkpoint: &queue.Checkpoint{State: body.UserState, Entries: newest}})
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func getAgentCheckpoint(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	memory, err := c.q.Attempts().Journal(c, agent)
+	memory, err := claim.Of(c.q).Journal(c, agent)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -82,7 +83,7 @@ func shardsOf(s *Server, q *queue.Queue) []*shard {
 	}
 	shards := make([]*shard, n)
 	for p := range shards {
-		shards[p] = newShard(s, func(ctx context.Context) error { return q.Attempts().Answers(ctx, p) })
+		shards[p] = newShard(s, func(ctx context.Context) error { return claim.Of(q).Answers(ctx, p) })
 	}
 	return shards
 }

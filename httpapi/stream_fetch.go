@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -39,8 +40,8 @@ func fetchTasks(c *call) (any, error) {
 }
 
 // read checks a request for tasks.
-func (b *askBody) read() (queue.Ask, *failure) {
-	ask := queue.Ask{N: 1, Lease: usualLease}
+func (b *askBody) read() (claim.Ask, *failure) {
+	ask := claim.Ask{N: 1, Lease: usualLease}
 	switch {
 	case *b.Seq < 1 || *b.Seq > mostSeq:
 		return ask, wrong("seq", "%d must be 1 to 2^53: count the fetches, or use the time in µs", *b.Seq)
@@ -67,7 +68,7 @@ func (b *askBody) read() (queue.Ask, *failure) {
 }
 
 // quotas reads names of queues. A name can have = and a quota.
-func (b *askBody) quotas(ask *queue.Ask) *failure {
+func (b *askBody) quotas(ask *claim.Ask) *failure {
 	if b.Queues == nil {
 		b.Queues = []string{"default"}
 	}
@@ -87,7 +88,7 @@ func (b *askBody) quotas(ask *queue.Ask) *failure {
 		if err := (&queue.Task{Kind: "k", Queue: name}).Check(0); err != nil || name == "" {
 			return wrong(at, "must be the name of a queue: 1 to 128 of A-Z a-z 0-9 . _ - that begins with a letter or digit")
 		}
-		ask.Quotas = append(ask.Quotas, queue.Quota{Queue: name, N: n})
+		ask.Quotas = append(ask.Quotas, claim.Quota{Queue: name, N: n})
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (b *askBody) quotas(ask *queue.Ask) *failure {
 // fetch takes tasks, and waits for some up to the limit of the request. A client that is gone takes none. If it leaves while a call to
 // Redis is under way, the claims of this call stay with the worker: a repeat of the request gets them, and without one they are given
 // back by a heartbeat that knows this seq, or when the lease ends.
-func (c *call) fetch(ask queue.Ask) (*fetched, error) {
+func (c *call) fetch(ask claim.Ask) (*fetched, error) {
 	taken, err := c.round(ask, nil)
 	if err != nil || !c.waits() || ask.N == 0 || final(taken) {
 		return c.fetched(ask, taken), err
@@ -127,10 +128,10 @@ func (c *call) fetch(ask queue.Ask) (*fetched, error) {
 }
 
 // final reports whether no later round can add a task.
-func final(r queue.Reply) bool { return len(r.Claims) > 0 || r.Repeat || r.Stopping() }
+func final(r claim.Reply) bool { return len(r.Claims) > 0 || r.Repeat || r.Stopping() }
 
 // fetched returns the answer for claims.
-func (c *call) fetched(ask queue.Ask, taken queue.Reply) *fetched {
+func (c *call) fetched(ask claim.Ask, taken claim.Reply) *fetched {
 	answer := &fetched{Seq: ask.Seq, Claims: make([]claimLine, len(taken.Claims)), WaitMs: max(taken.Look, 0).Milliseconds(), Stop: taken.Stopping()}
 	for i := range taken.Claims {
 		t := &taken.Claims[i]
@@ -154,15 +155,15 @@ func msOf(at time.Time) int64 {
 // another partition. Requests of one worker do so one after the other.
 //
 // tokens are the wake tokens that the request has taken, by partition.
-func (c *call) round(ask queue.Ask, tokens []bool) (queue.Reply, error) {
+func (c *call) round(ask claim.Ask, tokens []bool) (claim.Reply, error) {
 	if c.q.Partitions() == 1 {
-		reply, err := c.q.Attempts().Fetch(c, 0, c.path("worker"), ask)
+		reply, err := claim.Of(c.q).Fetch(c, 0, c.path("worker"), ask)
 		c.warn(reply.Errors)
 		return reply, err
 	}
 	leave, err := c.space.turns.enter(c, c.path("worker"))
 	if err != nil {
-		return queue.Reply{}, err
+		return claim.Reply{}, err
 	}
 	defer leave()
 	before, err := c.earlierClaims(ask)
@@ -175,14 +176,14 @@ func (c *call) round(ask queue.Ask, tokens []bool) (queue.Reply, error) {
 
 // earlierClaims returns the tasks that an earlier request with this seq got, and that the worker still holds. It renews the lease of the worker in
 // each partition.
-func (c *call) earlierClaims(ask queue.Ask) (queue.Reply, error) {
+func (c *call) earlierClaims(ask claim.Ask) (claim.Reply, error) {
 	ask.N, ask.Quotas = 0, nil
-	replies := make([]queue.Reply, c.q.Partitions())
+	replies := make([]claim.Reply, c.q.Partitions())
 	err := c.q.Engine().EachPartition(func(p int) (err error) {
-		replies[p], err = c.q.Attempts().Fetch(c, p, c.path("worker"), ask)
+		replies[p], err = claim.Of(c.q).Fetch(c, p, c.path("worker"), ask)
 		return err
 	})
-	total := queue.Reply{Look: time.Minute}
+	total := claim.Reply{Look: time.Minute}
 	for _, reply := range replies {
 		c.warn(reply.Errors)
 		total.Claims = append(total.Claims, reply.Claims...)
@@ -194,8 +195,8 @@ func (c *call) earlierClaims(ask queue.Ask) (queue.Reply, error) {
 
 // take takes tasks from the partitions in turn, beginning with another one at each seq. A partition whose wake token was taken is
 // asked even if there are enough claims: it then wakes another worker.
-func (c *call) take(ask queue.Ask, tokens []bool) (queue.Reply, error) {
-	total := queue.Reply{Look: time.Minute}
+func (c *call) take(ask claim.Ask, tokens []bool) (claim.Reply, error) {
+	total := claim.Reply{Look: time.Minute}
 	partitions := c.q.Partitions()
 	for i := range partitions {
 		p := int((ask.Seq + int64(i)) % int64(partitions))
@@ -204,7 +205,7 @@ func (c *call) take(ask queue.Ask, tokens []bool) (queue.Reply, error) {
 			total.Look = 0
 			continue
 		}
-		reply, err := c.q.Attempts().Fetch(c, p, c.path("worker"), share)
+		reply, err := claim.Of(c.q).Fetch(c, p, c.path("worker"), share)
 		if err != nil && len(total.Claims) == 0 {
 			return total, err
 		}
@@ -223,13 +224,13 @@ func (c *call) take(ask queue.Ask, tokens []bool) (queue.Reply, error) {
 
 // wakeAnother lets Redis wake another worker for tokens that this request has taken and does not use. Redis does not look at the queues of a
 // request whose seq was used, so wakeAnother gives the greatest one.
-func (c *call) wakeAnother(ask queue.Ask, tokens []bool) {
+func (c *call) wakeAnother(ask claim.Ask, tokens []bool) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context), c.server.config.Silence)
 	defer stop()
 	ask.N, ask.Seq = 0, mostSeq
 	for p, token := range tokens {
 		if token {
-			c.q.Attempts().Fetch(ctx, p, c.path("worker"), ask)
+			claim.Of(c.q).Fetch(ctx, p, c.path("worker"), ask)
 		}
 	}
 }
@@ -313,7 +314,7 @@ func (i *idle) leave(list string) {
 
 // await returns when a queue may have a task, or ctx ends, or the worker must fetch to keep its lease. look is when to fetch without
 // a wake token. It returns the partitions whose tokens it has taken: the caller must fetch from them.
-func (i *idle) await(ctx context.Context, q *queue.Queue, ask queue.Ask, look time.Duration) (tokens []bool) {
+func (i *idle) await(ctx context.Context, q *queue.Queue, ask claim.Ask, look time.Duration) (tokens []bool) {
 	ctx, stop := context.WithTimeout(ctx, max(ask.Lease/2, shortest))
 	defer stop()
 	names := make([]string, len(ask.Quotas))
@@ -338,7 +339,7 @@ func (i *idle) await(ctx context.Context, q *queue.Queue, ask queue.Ask, look ti
 	for p := range tokens {
 		group.Go(func() {
 			defer stop() // the first answer ends the other waits, which lose no token
-			line := q.Attempts().WakeLine(p, names)
+			line := claim.Of(q).WakeLine(p, names)
 			defer line.Close()
 			tokens[p], _ = line.Await(ctx, look) // an error is met by the fetch that follows
 		})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -118,7 +119,7 @@ func heartbeat(c *call) (any, error) {
 	if len(body.Claims) > mostHeld {
 		return nil, wrong("claims", "has %d claims, and may have %d", len(body.Claims), mostHeld)
 	}
-	claims := make([][]queue.Held, c.q.Partitions())
+	claims := make([][]claim.Held, c.q.Partitions())
 	for i, h := range body.Claims {
 		at := "claims[" + strconv.Itoa(i) + "]"
 		p, f := placeOf(c.q, at+".id", h.ID)
@@ -128,12 +129,12 @@ func heartbeat(c *call) (any, error) {
 		if h.Epoch < 1 {
 			return nil, wrong(at+".epoch", "%d must be the number that fetch gave", h.Epoch)
 		}
-		claims[p] = append(claims[p], queue.Held(h))
+		claims[p] = append(claims[p], claim.Held(h))
 	}
 	answer := beaten{Stops: []stopLine{}}
 	var mu sync.Mutex
 	err := c.q.Engine().EachPartition(func(p int) error {
-		stops, err := c.q.Attempts().Heartbeat(c, p, c.path("worker"), lease, body.Known, claims[p])
+		stops, err := claim.Of(c.q).Heartbeat(c, p, c.path("worker"), lease, body.Known, claims[p])
 		mu.Lock()
 		defer mu.Unlock()
 		for _, stop := range stops {
@@ -199,7 +200,7 @@ func describeWorker(c *call) (any, error) {
 	exists := false
 	var mu sync.Mutex
 	err := c.q.Engine().EachPartition(func(p int) error {
-		err := c.q.Attempts().Describe(c, p, c.path("worker"), state, about)
+		err := claim.Of(c.q).Describe(c, p, c.path("worker"), state, about)
 		if errors.Is(err, refusal.ErrNotFound) {
 			return nil
 		}

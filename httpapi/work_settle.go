@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -36,7 +37,7 @@ func settleTasks(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	var ask *queue.Ask
+	var ask *claim.Ask
 	if body.Fetch != nil {
 		wants, f := body.Fetch.read()
 		if f != nil {
@@ -45,7 +46,7 @@ func settleTasks(c *call) (any, error) {
 		ask = &wants
 	}
 	verdicts := make([]queue.Verdict, len(outcomes))
-	var taken queue.Reply
+	var taken claim.Reply
 	err := c.q.Engine().EachPartition(func(p int) error {
 		if len(places[p]) == 0 {
 			return nil
@@ -54,11 +55,11 @@ func settleTasks(c *call) (any, error) {
 		for i, place := range places[p] {
 			mine[i] = outcomes[place]
 		}
-		wants := queue.Ask{}
+		wants := claim.Ask{}
 		if ask != nil && c.q.Partitions() == 1 {
 			wants = *ask // in the same call of Redis
 		}
-		reply, err := c.q.Attempts().Settle(c, p, c.path("worker"), body.Call, mine, wants)
+		reply, err := claim.Of(c.q).Settle(c, p, c.path("worker"), body.Call, mine, wants)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -62,7 +63,7 @@ func moves(t *testing.T, q *queue.Queue) bool {
 
 // churn enqueues, claims, settles and cancels tasks until the context ends.
 func churn(ctx context.Context, q *queue.Queue, worker string) {
-	quotas := []queue.Quota{{Queue: "a", N: 20}, {Queue: "b", N: 20}}
+	quotas := []claim.Quota{{Queue: "a", N: 20}, {Queue: "b", N: 20}}
 	pace := time.NewTicker(100 * time.Millisecond) // so that tasks are not made faster than they are removed
 	defer pace.Stop()
 	for n := int64(1); ctx.Err() == nil; n++ {
@@ -81,7 +82,7 @@ func churn(ctx context.Context, q *queue.Queue, worker string) {
 				Retention: 100 * time.Millisecond, IdempotencyKey: fmt.Sprint(worker, n, i)})
 		}
 		receipts, _ := q.EnqueueAll(ctx, tasks)
-		reply, _ := q.Attempts().Fetch(ctx, 0, worker, queue.Ask{N: 40, Seq: n, Lease: time.Minute, Quotas: quotas})
+		reply, _ := claim.Of(q).Fetch(ctx, 0, worker, claim.Ask{N: 40, Seq: n, Lease: time.Minute, Quotas: quotas})
 		for i := range 4 {
 			if len(receipts) == len(tasks) {
 				q.Cancel(ctx, receipts[i].ID, "")
@@ -92,38 +93,38 @@ func churn(ctx context.Context, q *queue.Queue, worker string) {
 			verb := []queue.Verb{queue.Complete, queue.Complete, queue.Fail, queue.Release}[i/2%4]
 			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: verb, Error: "e"})
 		}
-		q.Attempts().Settle(ctx, 0, worker, queue.NewCall(), outcomes, queue.Ask{})
+		claim.Of(q).Settle(ctx, 0, worker, queue.NewCall(), outcomes, claim.Ask{})
 	}
 }
 
 // churnAgents makes agents that wait for two promises each and then complete, until the context ends.
 func churnAgents(ctx context.Context, q *queue.Queue) {
-	ask := queue.Ask{N: 10, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "agents", N: 10}}}
+	ask := claim.Ask{N: 10, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "agents", N: 10}}}
 	pace := time.NewTicker(100 * time.Millisecond)
 	defer pace.Stop()
 	for ctx.Err() == nil {
 		<-pace.C
 		q.EnqueueAll(ctx, slices.Repeat([]queue.Task{{Kind: "agent", Queue: "agents", Retention: 100 * time.Millisecond}}, 10))
 		ask.Seq++
-		began, _ := q.Attempts().Fetch(ctx, 0, "agents", ask)
+		began, _ := claim.Of(q).Fetch(ctx, 0, "agents", ask)
 		for _, c := range began.Claims {
-			s := queue.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "agents", Wait: queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll}}
+			s := claim.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "agents", Wait: claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll}}
 			for _, name := range []string{".a", ".b"} {
 				s.Children = append(s.Children, queue.Task{ID: c.ID + name, Kind: "k", Promise: true})
-				s.Wait.Members = append(s.Wait.Members, queue.Member{ID: c.ID + name})
+				s.Wait.Members = append(s.Wait.Members, claim.Member{ID: c.ID + name})
 			}
-			q.Attempts().Suspend(ctx, s)
+			claim.Of(q).Suspend(ctx, s)
 		}
 		for _, c := range began.Claims {
 			q.Resolve(ctx, c.ID+".a", nil)
 			q.Resolve(ctx, c.ID+".b", nil)
 		}
 		ask.Seq++
-		woken, _ := q.Attempts().Fetch(ctx, 0, "agents", ask)
+		woken, _ := claim.Of(q).Fetch(ctx, 0, "agents", ask)
 		var outcomes []queue.Outcome
 		for _, c := range woken.Claims {
 			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
 		}
-		q.Attempts().Settle(ctx, 0, "agents", queue.NewCall(), outcomes, queue.Ask{})
+		claim.Of(q).Settle(ctx, 0, "agents", queue.NewCall(), outcomes, claim.Ask{})
 	}
 }

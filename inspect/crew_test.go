@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -50,10 +51,10 @@ func TestExplainReadsWorkersInOneCall(t *testing.T) {
 	id := queuetest.Enqueue(t, q, queue.Task{Kind: "k", Queue: "emial"})
 	for i := range 300 {
 		worker := fmt.Sprint("w", i)
-		if _, err := q.Attempts().Heartbeat(t.Context(), 0, worker, time.Hour, 0, nil); err != nil {
+		if _, err := claim.Of(q).Heartbeat(t.Context(), 0, worker, time.Hour, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Attempts().Describe(t.Context(), 0, worker, queue.WorkerRunning, `{"queues":{"email":1},"kinds":["k"]}`); err != nil {
+		if err := claim.Of(q).Describe(t.Context(), 0, worker, queue.WorkerRunning, `{"queues":{"email":1},"kinds":["k"]}`); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -27,15 +28,15 @@ func TestExplainWarnsOfAMissingEntry(t *testing.T) {
 			w.Take(t, id, "taken")
 			return id
 		}
-		waiting := func(wait queue.Wait, members ...queue.Task) string {
+		waiting := func(wait claim.Wait, members ...queue.Task) string {
 			id := taken(queue.Task{})
 			for i, m := range members {
 				m.ID, m.Kind = id+"."+string(rune('a'+i)), "k"
-				wait.Members = append(wait.Members, queue.Member{ID: enqueue(m)})
+				wait.Members = append(wait.Members, claim.Member{ID: enqueue(m)})
 			}
 			wait.Entry, wait.Digest = 1, "d"
-			s := queue.Suspension{Agent: id, Epoch: 1, Worker: "w", Wait: wait}
-			if _, err := q.Attempts().Suspend(t.Context(), s); err != nil {
+			s := claim.Suspension{Agent: id, Epoch: 1, Worker: "w", Wait: wait}
+			if _, err := claim.Of(q).Suspend(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			return id
@@ -58,9 +59,9 @@ func TestExplainWarnsOfAMissingEntry(t *testing.T) {
 			{"RUNNING, and its deadline", taken(queue.Task{Timeout: minute}), "deadlines", "", "on the clock of deadlines"},
 			{"RUNNING, and its attempt", taken(queue.Task{AttemptTimeout: minute}), "limits", "", "on the clock of limits"},
 			{"RUNNING, and the lease", taken(queue.Task{}), "workers", "w", "its worker is not on the clock of workers"},
-			{"WAITING, and its limit", waiting(queue.Wait{Limit: minute}, queue.Task{Promise: true}), "waits", "", "its wait is not on the clock of waits"},
-			{"WAITING, and a deadline of a member", waiting(queue.Wait{}, queue.Task{Promise: true, Timeout: minute}), "deadlines", ".a", "members are missing from indexes"},
-			{"WAITING, and a timer", waiting(queue.Wait{}, queue.Task{Timer: true, Delay: minute}), "delayed", ".a", "members are missing from indexes"},
+			{"WAITING, and its limit", waiting(claim.Wait{Limit: minute}, queue.Task{Promise: true}), "waits", "", "its wait is not on the clock of waits"},
+			{"WAITING, and a deadline of a member", waiting(claim.Wait{}, queue.Task{Promise: true, Timeout: minute}), "deadlines", ".a", "members are missing from indexes"},
+			{"WAITING, and a timer", waiting(claim.Wait{}, queue.Task{Timer: true, Delay: minute}), "delayed", ".a", "members are missing from indexes"},
 		} {
 			lost := func() []string {
 				e, err := inspect.Explain(t.Context(), q, c.id)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -20,7 +21,7 @@ func TestALimitThatBeginsBetweenPagesIsExplainedConsistently(t *testing.T) {
 	t.Parallel()
 	ctx, rdb := context.Background(), redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
-	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 450, queue.Wait{Mode: queue.WaitAll, Limit: time.Minute, FromFirst: true})
+	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 450, claim.Wait{Mode: queue.WaitAll, Limit: time.Minute, FromFirst: true})
 	if e, err := inspect.Explain(ctx, q, agent); err != nil || e.Bound.Task != members[0] || e.Bound.Left != duration.Duration(61*time.Second) {
 		t.Fatalf("%v %v, want it decided 60 s after %s", e, err, members[0])
 	}
@@ -47,7 +48,7 @@ func TestAWaitThatKeepsChangingIsAnError(t *testing.T) {
 	t.Parallel()
 	ctx, rdb := context.Background(), redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
-	agent, _ := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 250, queue.Wait{Mode: queue.WaitAll})
+	agent, _ := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 250, claim.Wait{Mode: queue.WaitAll})
 	other, calls := redistest.Shared(t).Client(t), 0
 	rdb.AddHook(queuetest.Around{Before: func() {
 		if calls++; calls%2 == 0 { // the second page of each try

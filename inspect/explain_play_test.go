@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -54,12 +55,12 @@ func (o *oracle) agent() {
 	id := queuetest.Enqueue(o.t, o.q, task).ID
 	o.ids = append(o.ids, id)
 	for _, c := range o.fetch("agents", 1) {
-		s := queue.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "w", Wait: o.policy()}
+		s := claim.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "w", Wait: o.policy()}
 		for i := range 1 + o.r.IntN(5) {
 			child := o.task()
 			child.ID = fmt.Sprintf("%s.%d", c.ID, i)
 			s.Children = append(s.Children, child)
-			m := queue.Member{ID: child.ID}
+			m := claim.Member{ID: child.ID}
 			if o.r.IntN(2) == 0 {
 				m.Patience = o.span(9)
 			}
@@ -70,16 +71,16 @@ func (o *oracle) agent() {
 			o.ids = append(o.ids, child.ID)
 		}
 		s.Wait.Need = o.r.IntN(len(s.Wait.Members) + 1)
-		if _, err := o.q.Attempts().Suspend(ctx, s); err != nil {
+		if _, err := claim.Of(o.q).Suspend(ctx, s); err != nil {
 			o.t.Fatalf("seed %d: suspend: %v", o.seed, err)
 		}
 		o.note("%s waits: %+v", c.ID, s)
 	}
 }
 
-func (o *oracle) policy() queue.Wait {
+func (o *oracle) policy() claim.Wait {
 	modes := []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled}
-	w := queue.Wait{Entry: 1, Mode: modes[o.r.IntN(len(modes))], Digest: "d", Label: "l",
+	w := claim.Wait{Entry: 1, Mode: modes[o.r.IntN(len(modes))], Digest: "d", Label: "l",
 		FromFirst: o.r.IntN(2) == 0, KeepPending: o.r.IntN(2) == 0, CancelLosers: o.r.IntN(2) == 0}
 	if o.r.IntN(3) > 0 {
 		w.Limit = o.span(9)
@@ -103,8 +104,8 @@ func (o *oracle) mask() string {
 
 func (o *oracle) fetch(line string, n int) []queue.Claim {
 	o.seq++
-	trip, err := o.q.Attempts().Fetch(context.Background(), 0, "w", queue.Ask{N: n, Seq: o.seq, Lease: time.Duration(1+o.r.IntN(30)) * time.Second,
-		Quotas: []queue.Quota{{Queue: line, N: n}}})
+	trip, err := claim.Of(o.q).Fetch(context.Background(), 0, "w", claim.Ask{N: n, Seq: o.seq, Lease: time.Duration(1+o.r.IntN(30)) * time.Second,
+		Quotas: []claim.Quota{{Queue: line, N: n}}})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func (o *oracle) act() {
 		if outcome.Verb == queue.Complete {
 			outcome.Error = ""
 		}
-		if _, err := o.q.Attempts().Settle(ctx, 0, r.Worker, queue.NewCall(), []queue.Outcome{outcome}, queue.Ask{}); err != nil {
+		if _, err := claim.Of(o.q).Settle(ctx, 0, r.Worker, queue.NewCall(), []queue.Outcome{outcome}, claim.Ask{}); err != nil {
 			o.t.Fatal(err)
 		}
 		o.note("%s: %s", id, outcome.Verb)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/size"
@@ -66,7 +67,7 @@ func after(b inspect.Bound) time.Duration {
 // contest is a wait, with the times by which its members have ended. For members 0, 2, … the time is the
 // member's timeout, for the others the wait's patience with it; 0 means never.
 type contest struct {
-	wait  queue.Wait
+	wait  claim.Wait
 	spans []time.Duration
 }
 
@@ -74,11 +75,11 @@ func contests() []contest {
 	const s = time.Second
 	var all []contest
 	for _, spans := range [][]time.Duration{{0, 0}, {s, 2 * s}, {s, 0}, {0, s, 0}, {2 * s, 0, s}, {s, 2 * s, 4 * s}} {
-		for _, w := range []queue.Wait{
+		for _, w := range []claim.Wait{
 			{Mode: queue.WaitAll}, {Mode: queue.WaitFailFast}, {Mode: queue.WaitFailFast, Mask: "onbbb"}, {Mode: queue.WaitAny},
 			{Mode: queue.WaitAnyOK}, {Mode: queue.WaitNOfM, Need: 2}, {Mode: queue.WaitNOfM, Need: 2, Mask: "onbbb"}, {Mode: queue.WaitNSettled, Need: 2},
 		} {
-			for _, limit := range []queue.Wait{{}, {Limit: 2500 * time.Millisecond}, {Limit: 1500 * time.Millisecond, FromFirst: true}, {Computed: true, FromFirst: true}} {
+			for _, limit := range []claim.Wait{{}, {Limit: 2500 * time.Millisecond}, {Limit: 1500 * time.Millisecond, FromFirst: true}, {Computed: true, FromFirst: true}} {
 				w.Limit, w.Computed, w.FromFirst = limit.Limit, limit.Computed, limit.FromFirst
 				all = append(all, contest{w, spans})
 			}
@@ -122,15 +123,15 @@ func (s *stage) begin(p *play, c contest) {
 	ctx := context.Background()
 	p.agent, p.over = queuetest.Enqueue(s.t, s.q, queue.Task{Queue: "agents"}).ID, never
 	s.seq++
-	trip, err := s.q.Attempts().Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "agents", N: 1}}})
+	trip, err := claim.Of(s.q).Fetch(ctx, 0, "w", claim.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "agents", N: 1}}})
 	if err != nil || len(trip.Claims) != 1 {
 		s.t.Fatal(trip, err)
 	}
-	w := queue.Suspension{Agent: p.agent, Epoch: trip.Claims[0].Epoch, Worker: "w", Wait: c.wait}
+	w := claim.Suspension{Agent: p.agent, Epoch: trip.Claims[0].Epoch, Worker: "w", Wait: c.wait}
 	w.Wait.Entry, w.Wait.Digest = 1, "d"
 	for i, span := range c.spans {
 		child := queue.Task{ID: fmt.Sprintf("%s.%d", p.agent, i), Kind: "k", Promise: true}
-		m := queue.Member{ID: child.ID}
+		m := claim.Member{ID: child.ID}
 		if i%2 == 0 {
 			child.Timeout = span
 		} else {
@@ -138,7 +139,7 @@ func (s *stage) begin(p *play, c contest) {
 		}
 		w.Children, w.Wait.Members = append(w.Children, child), append(w.Wait.Members, m)
 	}
-	if _, err := s.q.Attempts().Suspend(ctx, w); err != nil {
+	if _, err := claim.Of(s.q).Suspend(ctx, w); err != nil {
 		s.t.Fatal(err)
 	}
 	s.open = append(s.open, p)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -31,24 +32,24 @@ func frozen(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 }
 
 // crowd makes an agent that waits for n promises. Promise i has a timeout of i+1 seconds.
-func crowd(t *testing.T, q *queue.Queue, w *queuetest.Taker, n int, wait queue.Wait) (agent string, members []string) {
+func crowd(t *testing.T, q *queue.Queue, w *queuetest.Taker, n int, wait claim.Wait) (agent string, members []string) {
 	t.Helper()
 	ctx := context.Background()
 	agent = queuetest.Enqueue(t, q, queue.Task{Queue: "agents"}).ID
-	claim := w.Take(t, agent, "agents")
+	held := w.Take(t, agent, "agents")
 	var children []queue.Task
 	for i := range n {
 		id := fmt.Sprintf("%s.%d", agent, i)
 		children = append(children, queue.Task{ID: id, Kind: "k", Promise: true, Timeout: time.Duration(i+1) * time.Second})
 		members = append(members, id)
-		wait.Members = append(wait.Members, queue.Member{ID: id})
+		wait.Members = append(wait.Members, claim.Member{ID: id})
 	}
 	receipts, err := q.EnqueueAll(ctx, children)
 	if err != nil || len(receipts) != n {
 		t.Fatal(err)
 	}
 	wait.Entry, wait.Digest = 1, "d"
-	if _, err := q.Attempts().Suspend(ctx, queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: w.Worker, Wait: wait}); err != nil {
+	if _, err := claim.Of(q).Suspend(ctx, claim.Suspension{Agent: agent, Epoch: held.Epoch, Worker: w.Worker, Wait: wait}); err != nil {
 		t.Fatal(err)
 	}
 	return agent, members
@@ -65,7 +66,7 @@ func TestALargeWaitIsExplainedWhole(t *testing.T) {
 	} {
 		for _, mode := range modes {
 			decides := map[queue.Mode]int{queue.WaitAll: n - 1, queue.WaitAny: 0, queue.WaitNSettled: n / 2}[mode]
-			agent, members := crowd(t, q, w, n, queue.Wait{Mode: mode, Need: n/2 + 1})
+			agent, members := crowd(t, q, w, n, claim.Wait{Mode: mode, Need: n/2 + 1})
 			e, err := inspect.Explain(context.Background(), q, agent)
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +85,7 @@ func TestMembersThatEndWhileTheyAreReadDoNotHideOthers(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
-	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 900, queue.Wait{Mode: queue.WaitAll})
+	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 900, claim.Wait{Mode: queue.WaitAll})
 	ended := make(chan error, 1)
 	go func() {
 		for at := 0; at < 899; at += 7 {
@@ -128,7 +129,7 @@ func TestExplainChangesNothing(t *testing.T) {
 		ctx := context.Background()
 		q := frozen(t, rdb)
 		w := &queuetest.Taker{Q: q, Worker: "w"}
-		agent, members := crowd(t, q, w, 3, queue.Wait{Mode: queue.WaitAll})
+		agent, members := crowd(t, q, w, 3, claim.Wait{Mode: queue.WaitAll})
 		late := queuetest.Enqueue(t, q, queue.Task{Timeout: time.Second}).ID
 		held := queuetest.Enqueue(t, q, queue.Task{Queue: "rated"}).ID
 		if _, err := q.LimitRate(ctx, "rated", queue.Rate{N: 1, Per: time.Minute}); err != nil {
@@ -182,7 +183,7 @@ func TestExplainRefusesWhatIsNoTask(t *testing.T) {
 func TestAnExplanationUsesTheVocabulary(t *testing.T) {
 	rdb := redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
-	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 2, queue.Wait{Mode: queue.WaitAll, Limit: time.Minute, FromFirst: true, Label: "<all> of 2"})
+	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 2, claim.Wait{Mode: queue.WaitAll, Limit: time.Minute, FromFirst: true, Label: "<all> of 2"})
 	all := []*inspect.Explanation{new(full(reflect.TypeFor[inspect.Explanation]()).Interface().(inspect.Explanation))}
 	for _, id := range append(members, agent) {
 		e, err := inspect.Explain(context.Background(), q, id)

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/audit"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -36,7 +37,7 @@ func TestAnExportEqualsWhatTheAuditReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p := range 2 {
-			trip, err := q.Attempts().Fetch(ctx, p, "w", queue.Ask{N: 40, Seq: 3, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "q0", N: 20}, {Queue: "q1", N: 20}}})
+			trip, err := claim.Of(q).Fetch(ctx, p, "w", claim.Ask{N: 40, Seq: 3, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "q0", N: 20}, {Queue: "q1", N: 20}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +49,7 @@ func TestAnExportEqualsWhatTheAuditReads(t *testing.T) {
 				if verb == "" {
 					continue
 				}
-				if _, err := q.Attempts().Settle(ctx, p, "w", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: verb, Error: "e", Result: []byte("r")}}, queue.Ask{}); err != nil {
+				if _, err := claim.Of(q).Settle(ctx, p, "w", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: verb, Error: "e", Result: []byte("r")}}, claim.Ask{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -121,14 +122,14 @@ func populate(tb testing.TB, q *queue.Queue) {
 		tb.Fatal(err)
 	}
 	for p := range q.Partitions() {
-		trip, err := q.Attempts().Fetch(ctx, p, "holder", queue.Ask{N: 5, Seq: 7, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "q1", N: 5}}})
+		trip, err := claim.Of(q).Fetch(ctx, p, "holder", claim.Ask{N: 5, Seq: 7, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "q1", N: 5}}})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for i, c := range trip.Claims {
 			queuetest.Enqueue(tb, q, queue.Task{ID: c.ID + ".child"})
 			if i%2 == 0 {
-				if _, err := q.Attempts().Settle(ctx, p, "holder", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "no\xffway", Code: 3}}, queue.Ask{}); err != nil {
+				if _, err := claim.Of(q).Settle(ctx, p, "holder", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "no\xffway", Code: 3}}, claim.Ask{}); err != nil {
 					tb.Fatal(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -31,31 +32,31 @@ func fillWithSecrets(t *testing.T, q *queue.Queue) (ids []string) {
 		return id, w[id].Take(t, id, line)
 	}
 	for i, body := range []string{secret, long} {
-		id, claim := take(fmt.Sprint("done", i), body)
-		w[id].Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte(body)})
-		id, claim = take(fmt.Sprint("failed", i), body)
-		w[id].Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Class: queue.ClassFailed, Error: body})
-		id, claim = take(fmt.Sprint("retried", i), body)
-		w[id].Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: body, Delay: time.Hour})
-		id, claim = take(fmt.Sprint("released", i), body)
-		w[id].Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Release, Error: body})
-		id, claim = take(fmt.Sprint("cancelling", i), body)
-		held := []queue.Held{{ID: id, Epoch: claim.Epoch, Progress: secret}}
-		if _, err := q.Attempts().Heartbeat(t.Context(), queuetest.Partition(t, id), "w-"+fmt.Sprint("cancelling", i), time.Minute, w[id].Seq, held); err != nil {
+		id, taken := take(fmt.Sprint("done", i), body)
+		w[id].Settle(t, queue.Outcome{ID: id, Epoch: taken.Epoch, Verb: queue.Complete, Result: []byte(body)})
+		id, taken = take(fmt.Sprint("failed", i), body)
+		w[id].Settle(t, queue.Outcome{ID: id, Epoch: taken.Epoch, Verb: queue.Fail, Class: queue.ClassFailed, Error: body})
+		id, taken = take(fmt.Sprint("retried", i), body)
+		w[id].Settle(t, queue.Outcome{ID: id, Epoch: taken.Epoch, Verb: queue.Fail, Error: body, Delay: time.Hour})
+		id, taken = take(fmt.Sprint("released", i), body)
+		w[id].Settle(t, queue.Outcome{ID: id, Epoch: taken.Epoch, Verb: queue.Release, Error: body})
+		id, taken = take(fmt.Sprint("cancelling", i), body)
+		held := []claim.Held{{ID: id, Epoch: taken.Epoch, Progress: secret}}
+		if _, err := claim.Of(q).Heartbeat(t.Context(), queuetest.Partition(t, id), "w-"+fmt.Sprint("cancelling", i), time.Minute, w[id].Seq, held); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := q.Cancel(t.Context(), id, secret); err != nil {
 			t.Fatal(err)
 		}
-		agent, claim := take(fmt.Sprint("agent", i), body)
+		agent, taken := take(fmt.Sprint("agent", i), body)
 		child := queuetest.Enqueue(t, q, queue.Task{ID: agent + ".c", Kind: "approval", Promise: true, Payload: []byte(body), Timeout: time.Hour}).ID
 		ids = append(ids, child)
-		if err := q.Attempts().Remember(t.Context(), agent, claim.Epoch, "w-"+fmt.Sprint("agent", i), queue.Note{Checkpoint: &queue.Checkpoint{State: []byte(body), Children: 1, Entries: 1},
-			Entries: []queue.Entry{{Number: 2, Text: []byte(body)}}}); err != nil {
+		if err := claim.Of(q).Remember(t.Context(), agent, taken.Epoch, "w-"+fmt.Sprint("agent", i), claim.Note{Checkpoint: &queue.Checkpoint{State: []byte(body), Children: 1, Entries: 1},
+			Entries: []claim.Entry{{Number: 2, Text: []byte(body)}}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: "w-" + fmt.Sprint("agent", i),
-			Wait: queue.Wait{Entry: 3, Digest: "d", Mode: queue.WaitAll, Reason: secret, Limit: time.Hour, Members: []queue.Member{{ID: child}}}}); err != nil {
+		if _, err := claim.Of(q).Suspend(t.Context(), claim.Suspension{Agent: agent, Epoch: taken.Epoch, Worker: "w-" + fmt.Sprint("agent", i),
+			Wait: claim.Wait{Entry: 3, Digest: "d", Mode: queue.WaitAll, Reason: secret, Limit: time.Hour, Members: []claim.Member{{ID: child}}}}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, queuetest.Enqueue(t, q, queue.Task{Queue: "line", Payload: []byte(body)}).ID)

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -64,7 +65,7 @@ func (l *listed) add(name string, task queue.Task) string {
 func (l *listed) take(id, line string) queue.Claim {
 	l.t.Helper()
 	l.seq++
-	reply, err := l.Attempts().Fetch(l.t.Context(), queuetest.Partition(l.t, id), "w", queue.Ask{N: 1, Seq: l.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: 1}}})
+	reply, err := claim.Of(l.Queue).Fetch(l.t.Context(), queuetest.Partition(l.t, id), "w", claim.Ask{N: 1, Seq: l.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: line, N: 1}}})
 	if err != nil || len(reply.Claims) != 1 || reply.Claims[0].ID != id {
 		l.t.Fatalf("fetch of %s = %+v, %v", id, reply, err)
 	}
@@ -74,7 +75,7 @@ func (l *listed) take(id, line string) queue.Claim {
 func (l *listed) settle(id string, o queue.Outcome) {
 	l.t.Helper()
 	o.ID, o.Epoch = id, 1
-	if _, err := l.Attempts().Settle(l.t.Context(), queuetest.Partition(l.t, id), "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); err != nil {
+	if _, err := claim.Of(l.Queue).Settle(l.t.Context(), queuetest.Partition(l.t, id), "w", queue.NewCall(), []queue.Outcome{o}, claim.Ask{}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -82,8 +83,8 @@ func (l *listed) settle(id string, o queue.Outcome) {
 // wait has an agent wait for its child.
 func (l *listed) wait(agent, child string, limit time.Duration) {
 	l.t.Helper()
-	_, err := l.Attempts().Suspend(l.t.Context(), queue.Suspension{Agent: agent, Epoch: 1, Worker: "w",
-		Wait: queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Limit: limit, Members: []queue.Member{{ID: child}}}})
+	_, err := claim.Of(l.Queue).Suspend(l.t.Context(), claim.Suspension{Agent: agent, Epoch: 1, Worker: "w",
+		Wait: claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Limit: limit, Members: []claim.Member{{ID: child}}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -77,10 +78,10 @@ func TestKindsAreThoseThatEndedOrHaveDefaultsOrAWorker(t *testing.T) {
 		}
 		for _, w := range []string{"w1", "w2"} {
 			for p := range q.Partitions() {
-				if _, err := q.Attempts().Heartbeat(t.Context(), p, w, time.Hour, 0, nil); err != nil {
+				if _, err := claim.Of(q).Heartbeat(t.Context(), p, w, time.Hour, 0, nil); err != nil {
 					t.Fatal(err)
 				}
-				if err := q.Attempts().Describe(t.Context(), p, w, queue.WorkerRunning, `{"queues":{"a":1},"kinds":["mail","scan"]}`); err != nil {
+				if err := claim.Of(q).Describe(t.Context(), p, w, queue.WorkerRunning, `{"queues":{"a":1},"kinds":["mail","scan"]}`); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
@@ -56,7 +57,7 @@ func Read(ctx context.Context, q *queue.Queue, id string) (*Whole, error) {
 		w.Members = slices.DeleteFunc(records, func(r *queue.Record) bool { return r == nil })
 	}
 	if w.Fields["journal"] != "" && !w.Status.Ended() {
-		if w.Memory, err = q.Attempts().Recall(ctx, id); err != nil {
+		if w.Memory, err = claim.Of(q).Recall(ctx, id); err != nil {
 			return nil, err
 		}
 	}

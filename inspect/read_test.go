@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 	"github.com/curfew-dev/curfew/queue"
@@ -23,9 +24,9 @@ func TestReadReturnsATaskWhole(t *testing.T) {
 			queuetest.Enqueue(t, q, queue.Task{ID: fmt.Sprint(id, ".", i), Payload: []byte("secret")})
 		}
 		w := &queuetest.Taker{Q: q, Worker: "w"}
-		claim := w.Take(t, id, "default")
-		if err := q.Attempts().Remember(t.Context(), id, claim.Epoch, "w", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("secret state"), Children: 120, Entries: 3},
-			Entries: []queue.Entry{{Number: 4, Text: []byte("step secret\n1")}}}); err != nil {
+		held := w.Take(t, id, "default")
+		if err := claim.Of(q).Remember(t.Context(), id, held.Epoch, "w", claim.Note{Checkpoint: &queue.Checkpoint{State: []byte("secret state"), Children: 120, Entries: 3},
+			Entries: []claim.Entry{{Number: 4, Text: []byte("step secret\n1")}}}); err != nil {
 			t.Fatal(err)
 		}
 		whole, err := inspect.Read(t.Context(), q, id)
@@ -62,13 +63,13 @@ func TestHideLeavesNoTextOfUsers(t *testing.T) {
 		w := &queuetest.Taker{Q: q, Worker: "w"}
 		task := queue.Task{Payload: []byte("secret"), Headers: map[string]string{"secret": "secret"}, MaxRetries: 1, CancelGrace: time.Minute, Backoff: queue.Backoff{Delay: time.Millisecond}}
 		failed, cancelling := queuetest.Enqueue(t, q, task).ID, ""
-		claim := w.Take(t, failed, "default")
-		w.Settle(t, queue.Outcome{ID: failed, Epoch: claim.Epoch, Verb: queue.Fail, Error: "secret"})
+		taken := w.Take(t, failed, "default")
+		w.Settle(t, queue.Outcome{ID: failed, Epoch: taken.Epoch, Verb: queue.Fail, Error: "secret"})
 		task.Queue = "other"
 		cancelling = queuetest.Enqueue(t, q, task).ID
-		claim = w.Take(t, cancelling, "other")
-		held := []queue.Held{{ID: cancelling, Epoch: claim.Epoch, Progress: "secret"}}
-		if _, err := q.Attempts().Heartbeat(t.Context(), queuetest.Partition(t, cancelling), "w", time.Minute, w.Seq, held); err != nil {
+		taken = w.Take(t, cancelling, "other")
+		held := []claim.Held{{ID: cancelling, Epoch: taken.Epoch, Progress: "secret"}}
+		if _, err := claim.Of(q).Heartbeat(t.Context(), queuetest.Partition(t, cancelling), "w", time.Minute, w.Seq, held); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := q.Cancel(t.Context(), cancelling, "secret"); err != nil {

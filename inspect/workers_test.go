@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -33,8 +34,8 @@ func TestWorkersOfAllPartitionsAreListedOnce(t *testing.T) {
 			partition int
 			lease     time.Duration
 		}{{"two", 0, time.Minute}, {"two", 1, time.Hour}, {"one", 1, time.Second}} {
-			reply, err := q.Attempts().Fetch(t.Context(), claims.partition, claims.worker, queue.Ask{N: 1, Seq: 1, Lease: claims.lease,
-				Quotas: []queue.Quota{{Queue: "default", N: 1}}})
+			reply, err := claim.Of(q).Fetch(t.Context(), claims.partition, claims.worker, claim.Ask{N: 1, Seq: 1, Lease: claims.lease,
+				Quotas: []claim.Quota{{Queue: "default", N: 1}}})
 			if err != nil || len(reply.Claims) != 1 {
 				t.Fatal(reply, err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
@@ -90,10 +91,10 @@ func busy(t *testing.T, prefix string) (c *curfewtest.Stage, namespace, ofWorker
 	if _, err := c.Queue.Pause(t.Context(), "mail"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Queue.Attempts().Heartbeat(t.Context(), 0, "w1", time.Minute, 0, nil); err != nil {
+	if _, err := claim.Of(c.Queue).Heartbeat(t.Context(), 0, "w1", time.Minute, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Queue.Attempts().Describe(t.Context(), 0, "w1", queue.WorkerRunning, `{"queues":{"mail":1}}`); err != nil {
+	if err := claim.Of(c.Queue).Describe(t.Context(), 0, "w1", queue.WorkerRunning, `{"queues":{"mail":1}}`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := reaper.Sweep(t.Context(), c.Queue, 0, "r1", 100, time.Second); err != nil {

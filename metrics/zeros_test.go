@@ -9,6 +9,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -19,10 +20,10 @@ import (
 // report makes a worker live that reports what it does.
 func report(t *testing.T, q *queue.Queue, id, about string) {
 	t.Helper()
-	if _, err := q.Attempts().Heartbeat(t.Context(), 0, id, time.Minute, 0, nil); err != nil {
+	if _, err := claim.Of(q).Heartbeat(t.Context(), 0, id, time.Minute, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Attempts().Describe(t.Context(), 0, id, queue.WorkerRunning, about); err != nil {
+	if err := claim.Of(q).Describe(t.Context(), 0, id, queue.WorkerRunning, about); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -77,7 +78,7 @@ func (s *scene) enqueue(task queue.Task) error {
 
 func (s *scene) settle(o queue.Outcome) error {
 	o.ID, o.Epoch = s.claim.ID, s.claim.Epoch
-	_, err := s.q.Attempts().Settle(context.Background(), 0, "w1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	_, err := claim.Of(s.q).Settle(context.Background(), 0, "w1", queue.NewCall(), []queue.Outcome{o}, claim.Ask{})
 	return err
 }
 
@@ -426,18 +427,18 @@ func TestASecondSettlementIsRefused(t *testing.T) {
 func TestAHeartbeatStopsAttemptsThatAreNotHeld(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScene(t, rdb)
-		held := []queue.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1, Progress: "x"}, {ID: s.gone, Epoch: 1, Progress: "x"},
+		held := []claim.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1, Progress: "x"}, {ID: s.gone, Epoch: 1, Progress: "x"},
 			{ID: s.pending, Epoch: 0, Progress: "x"}, {ID: s.done, Epoch: 1, Progress: "x"}, {ID: "rubbish\r\n*", Epoch: -7, Progress: "x"}, {ID: "", Epoch: 0, Progress: "x"}}
-		beat := func() []queue.Stop {
-			stops, err := s.q.Attempts().Heartbeat(context.Background(), 0, "w1", time.Minute, 0, held)
+		beat := func() []claim.Stop {
+			stops, err := claim.Of(s.q).Heartbeat(context.Background(), 0, "w1", time.Minute, 0, held)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return stops
 		}
 		before := redistest.Dump(t, rdb, "bad:")
-		want := []queue.Stop{{s.running, 1, "lost"}, {s.gone, 1, "gone"}, {s.pending, 0, "lost"}, {s.done, 1, "completed"},
-			{"rubbish\r\n*", -7, "gone"}, {"", 0, "gone"}}
+		want := []claim.Stop{{ID: s.running, Epoch: 1, Reason: "lost"}, {ID: s.gone, Epoch: 1, Reason: "gone"}, {ID: s.pending, Epoch: 0, Reason: "lost"}, {ID: s.done, Epoch: 1, Reason: "completed"},
+			{ID: "rubbish\r\n*", Epoch: -7, Reason: "gone"}, {ID: "", Epoch: 0, Reason: "gone"}}
 		if got := beat(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("Heartbeat = %+v, want %+v", got, want)
 		}
@@ -463,7 +464,7 @@ func TestAnEmptyListIsNoError(t *testing.T) {
 		if got, err := q.DeleteAll(ctx, nil); len(got) != 0 || err != nil {
 			t.Errorf("DeleteAll = %v, %v", got, err)
 		}
-		if got, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), nil, queue.Ask{}); len(got.Verdicts) != 0 || err != nil {
+		if got, err := claim.Of(q).Settle(ctx, 0, "w", queue.NewCall(), nil, claim.Ask{}); len(got.Verdicts) != 0 || err != nil {
 			t.Errorf("Settle = %+v, %v", got, err)
 		}
 	})

@@ -52,10 +52,17 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("cancel all", "", err)
 	}
-	return q.cancelAs(ctx, NewCall(), "", list, reason)
+	return q.CancelAs(ctx, NewCall(), "", list, reason)
 }
 
-func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
+// CancelAs is CancelAll with the id of the call ([NewCall]). A repeat of the call returns the answers
+// of the first call, whenever it is made. If owner is not empty, all tasks must be its children.
+// Otherwise CancelAs returns [refusal.ErrNotOwner] and cancels none. As with CancelAll, a call that
+// gets no reply from Redis can have cancelled some tasks: make the same call again.
+func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("cancel as", "", err)
+	}
 	span := q.tracer.Cancel(ctx, len(ids))
 	cancellations, err := q.cancelEach(ctx, call, owner, ids, reason)
 	q.traceCancel(ctx, span, ids, err)
@@ -66,7 +73,7 @@ func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
-	if err := checkOwner(owner, ids); err != nil {
+	if err := names.CheckOwner(owner, ids); err != nil {
 		return nil, refusal.Failed("cancel", "", err)
 	}
 	cancellations := make([]Cancellation, len(ids))
@@ -90,18 +97,8 @@ func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string
 	return cancellations, refusal.Failed("cancel", "", err)
 }
 
-// checkOwner checks that all tasks are children of owner. An empty owner accepts all ids.
-func checkOwner(owner string, ids []string) error {
-	for _, id := range ids {
-		if owner != "" && names.OwnerOf(id) != owner {
-			return fmt.Errorf("%w: %s", refusal.ErrNotOwner, refusal.Clip(id))
-		}
-	}
-	return nil
-}
-
 func readCancellation(answer any) Cancellation {
-	words, err := worded(answer, nil)
+	words, err := engine.Words(answer, nil)
 	if err != nil {
 		return Cancellation{Err: err}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -78,10 +79,10 @@ func TestCancelAllAnswersForEachTask(t *testing.T) {
 		w.Take(t, running, "r")
 		delayed := queuetest.Enqueue(t, q, queue.Task{Delay: time.Hour}).ID
 		done, failed := queuetest.Enqueue(t, q, queue.Task{Queue: "d"}).ID, queuetest.Enqueue(t, q, queue.Task{Queue: "f"}).ID
-		claim := w.Take(t, done, "d")
-		w.Settle(t, queue.Outcome{ID: done, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
-		claim = w.Take(t, failed, "f")
-		w.Settle(t, queue.Outcome{ID: failed, Epoch: claim.Epoch, Verb: queue.Fail, Error: "boom"})
+		held := w.Take(t, done, "d")
+		w.Settle(t, queue.Outcome{ID: done, Epoch: held.Epoch, Verb: queue.Complete, Result: []byte("result")})
+		held = w.Take(t, failed, "f")
+		w.Settle(t, queue.Outcome{ID: failed, Epoch: held.Epoch, Verb: queue.Fail, Error: "boom"})
 
 		cancelled := queue.Cancellation{Done: true, Status: queue.Cancelled}
 		list := []string{pending[1], done, running, unknown, delayed, failed, pending[0], pending[1]}
@@ -95,8 +96,8 @@ func TestCancelAllAnswersForEachTask(t *testing.T) {
 		if want := (queue.Cancellation{Status: queue.Cancelled, Error: "no need"}); err != nil || !reflect.DeepEqual(again, want) {
 			t.Errorf("Cancel again = %+v, %v, want %+v", again, err, want)
 		}
-		if stops, err := q.Attempts().Heartbeat(ctx, queuetest.Partition(t, running), "w", time.Minute, 0, []queue.Held{{ID: running, Epoch: 1}}); err != nil ||
-			!reflect.DeepEqual(stops, []queue.Stop{{ID: running, Epoch: 1, Reason: "cancelled"}}) {
+		if stops, err := claim.Of(q).Heartbeat(ctx, queuetest.Partition(t, running), "w", time.Minute, 0, []claim.Held{{ID: running, Epoch: 1}}); err != nil ||
+			!reflect.DeepEqual(stops, []claim.Stop{{ID: running, Epoch: 1, Reason: "cancelled"}}) {
 			t.Errorf("Heartbeat = %v, %v, want a stop with reason cancelled", stops, err)
 		}
 		queuetest.Sound(t, q)

@@ -43,7 +43,7 @@ func (q *Queue) Configure(ctx context.Context, s Settings) error {
 		return nil
 	}
 	for p := range q.Partitions() {
-		words, err := worded(q.engine.Call(ctx, p, "configure", args...))
+		words, err := engine.Words(q.engine.Call(ctx, p, "configure", args...))
 		if err == nil && engine.Text(words[0]) != "OK" {
 			err = engine.Unexpected("answer to configure", words)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -42,20 +43,20 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 		"List":       func(ctx context.Context) error { _, err := inspect.List(ctx, q, inspect.Filter{}, "", 1); return err },
 		"Audit":      func(ctx context.Context) error { _, err := inspect.Audit(ctx, q); return err },
 		"Fetch": func(ctx context.Context) error {
-			_, err := q.Attempts().Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}})
+			_, err := claim.Of(q).Fetch(ctx, 0, "w", claim.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 1}}})
 			return err
 		},
 		"Settle": func(ctx context.Context) error {
-			_, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: id, Verb: queue.Release}}, queue.Ask{})
+			_, err := claim.Of(q).Settle(ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: id, Verb: queue.Release}}, claim.Ask{})
 			return err
 		},
 		"Heartbeat": func(ctx context.Context) error {
-			_, err := q.Attempts().Heartbeat(ctx, 0, "w", time.Minute, 0, nil)
+			_, err := claim.Of(q).Heartbeat(ctx, 0, "w", time.Minute, 0, nil)
 			return err
 		},
 		"Sweep": func(ctx context.Context) error { _, err := reaper.Sweep(ctx, q, 0, "r", 1, time.Second); return err },
 		"Await": func(ctx context.Context) error {
-			_, err := q.Attempts().WakeLine(0, []string{"empty"}).Await(ctx, 10*time.Second)
+			_, err := claim.Of(q).WakeLine(0, []string{"empty"}).Await(ctx, 10*time.Second)
 			return err
 		},
 	}

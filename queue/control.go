@@ -108,7 +108,7 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 		return sum, refusal.Failed(op, "", err)
 	}
 	for p := range q.Partitions() {
-		words, err := worded(q.engine.Call(ctx, p, "control", append([]any{queue}, controls...)...))
+		words, err := engine.Words(q.engine.Call(ctx, p, "control", append([]any{queue}, controls...)...))
 		if err != nil {
 			return sum, refusal.Failed(op+" of "+queue, "", err)
 		}
@@ -153,7 +153,7 @@ func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum 
 		return 0, err
 	}
 	for until := words[4:6]; engine.Number(words[2]) > 0; {
-		reply, err := q.engine.Call(ctx, p, "drain", append([]any{NewCall(), queue, maxList, reason}, until...)...)
+		reply, err := q.engine.Call(ctx, p, "drain", append([]any{NewCall(), queue, engine.MaxTasks, reason}, until...)...)
 		if words, err = engine.List(reply, err, 4); err != nil {
 			return sum, err
 		}

@@ -74,7 +74,7 @@ func (q *Queue) DeleteAll(ctx context.Context, list []string) ([]Deletion, error
 }
 
 func readDeletion(answer any) Deletion {
-	words, err := worded(answer, nil)
+	words, err := engine.Words(answer, nil)
 	if err != nil {
 		return Deletion{Err: err}
 	}

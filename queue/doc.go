@@ -1,5 +1,5 @@
 // Package queue defines tasks and what can be done with them: enqueue, read, cancel, and wait
-// for a result. [Attempts] has the calls of workers and agents: fetch, settle, heartbeat, suspend.
+// for a result. Package worker runs tasks, and package agentwait agents.
 //
 // A task ends exactly once: COMPLETED, FAILED or CANCELLED. Its deadline is fixed when it is
 // created and never moves. A task whose time is up is FAILED with the error "Task exceeded

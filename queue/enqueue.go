@@ -90,7 +90,7 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("enqueue all", "", err)
 	}
-	tasks, batch := q.traceSendAll(ctx, tasks)
+	tasks, batch := q.TraceSendAll(ctx, tasks)
 	receipts, err := q.enqueueAll(ctx, tasks)
 	for i := range receipts {
 		batch.Sent(i, receipts[i].ID, receipts[i].Err)
@@ -105,7 +105,7 @@ func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	submissions := make([]*submission, len(tasks))
 	current := q.spread()
 	// Consecutive tasks go to the same partition, so that a long list fills whole calls.
-	run := min(max((len(tasks)+partitions-1)/partitions, 50), maxList)
+	run := min(max((len(tasks)+partitions-1)/partitions, 50), engine.MaxTasks)
 	for i := range tasks {
 		if i > 0 && i%run == 0 {
 			current = q.spread()
@@ -253,7 +253,7 @@ func (c *submission) readReply(reply any) bool {
 		c.receipt.ID = ""
 		c.err = refusal.Invalid(id, "%s", engine.Text(value))
 	case "BROKEN":
-		c.err = broken(words[2:])
+		c.err = engine.Broken(words[2:])
 	default:
 		c.err = engine.Unexpected("answer to enqueue", words)
 	}
@@ -331,7 +331,7 @@ func (b *batcher) next() (*sending, []*submission) {
 	defer b.mu.Unlock()
 	var call *sending
 	n, size := 0, 0
-	for ; n < len(b.waiting) && n < maxList; n++ {
+	for ; n < len(b.waiting) && n < engine.MaxTasks; n++ {
 		s := b.waiting[n]
 		if size += s.task.size(); n > 0 && size > maxCall {
 			break
@@ -436,6 +436,23 @@ func (s *shapes) args(args []any) []any {
 		args = t.fields(args)
 	}
 	return append(args, s.rows...)
+}
+
+// AppendTasks appends tasks, each with its ID, to the arguments of a call that creates them. It is for
+// the other packages of this module.
+func AppendTasks(args []any, tasks []Task) []any {
+	var s shapes
+	for i := range tasks {
+		s.add(&tasks[i], tasks[i].ID)
+	}
+	return s.args(args)
+}
+
+// ReadRefusal reads a reply that refuses a task. It is for the other packages of this module.
+func ReadRefusal(task *Task, reply any) error {
+	c := submission{task: task}
+	c.readReply(reply)
+	return c.err
 }
 
 // sameShape reports whether two tasks differ at most in id, name and payload. A test checks that it

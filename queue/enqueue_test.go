@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -59,7 +60,7 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 			if !slices.IsSorted(mine) {
 				t.Errorf("the ids of partition %d do not sort in the order of the list", p)
 			}
-			trip, err := q.Attempts().Fetch(ctx, p, "w", queue.Ask{N: 500, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 500}}})
+			trip, err := claim.Of(q).Fetch(ctx, p, "w", claim.Ask{N: 500, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 500}}})
 			if err != nil {
 				t.Fatal(err)
 			}

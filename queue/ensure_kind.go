@@ -50,7 +50,7 @@ func (q *Queue) EnsureKind(ctx context.Context, kind string, d Defaults) error {
 func (q *Queue) ensure(ctx context.Context, kind string, args []any) error {
 	var kept atomic.Bool
 	err := q.engine.EachPartition(func(p int) error {
-		words, err := worded(q.engine.Call(ctx, p, "define", args...))
+		words, err := engine.Words(q.engine.Call(ctx, p, "define", args...))
 		if err == nil && engine.Text(words[0]) == "KEPT" {
 			kept.Store(true)
 		}

@@ -46,7 +46,7 @@ func ExampleHooks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "disk full"})
+	work(ctx, q, "export", "", errors.New("disk full"))
 
 	hook, err := q.Get(ctx, export.ID+"!failure")
 	if err != nil {
@@ -94,7 +94,7 @@ func ExampleQueue_Pause() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete})
+	work(ctx, q, "k", "", nil)
 	task, err := q.Get(ctx, r.ID)
 	if err != nil {
 		log.Fatal(err)
@@ -135,7 +135,7 @@ func ExampleQueue_Retry() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "the file is locked"})
+	work(ctx, q, "import", "", errors.New("the file is locked"))
 	second, err := q.Retry(ctx, first.ID, func(t *queue.Task) { t.Timeout = time.Hour })
 	if err != nil {
 		log.Fatal(err)
@@ -161,7 +161,7 @@ func ExampleQueue_Delete() {
 	_, err = q.Delete(ctx, r.ID)
 	fmt.Println(errors.Is(err, refusal.ErrNotEnded))
 
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "the file is locked"})
+	work(ctx, q, "import", "", errors.New("the file is locked"))
 	task, err := q.Get(ctx, r.ID)
 	if err != nil {
 		log.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
+	"github.com/curfew-dev/curfew/worker"
 )
 
 // start opens a namespace on an embedded server, so that the examples need no other process. Your
@@ -26,18 +27,12 @@ func start(ctx context.Context) (*queue.Queue, *curfewtest.Server) {
 	return q, server
 }
 
-// work runs n tasks of a queue as a worker does. Your program uses package worker.
-func work(ctx context.Context, q *queue.Queue, n int, o queue.Outcome) {
-	trip, err := q.Attempts().Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixMicro(), Lease: time.Minute,
-		Quotas: []queue.Quota{{Queue: "default", N: n}}})
-	if err != nil {
+// work runs the next task, whose handler returns result and err. Your program calls worker.Worker.Run.
+func work(ctx context.Context, q *queue.Queue, kind, result string, err error) {
+	w := worker.New(q, worker.Config{})
+	w.HandleRaw(kind, func(context.Context, []byte) ([]byte, error) { return []byte(result), err })
+	if _, err := w.RunOne(ctx); err != nil {
 		log.Fatal(err)
-	}
-	for _, claim := range trip.Claims {
-		o.ID, o.Epoch = claim.ID, claim.Epoch
-		if _, err := q.Attempts().Settle(ctx, 0, "host-1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); err != nil {
-			log.Fatal(err)
-		}
 	}
 }
 
@@ -53,7 +48,7 @@ func Example() {
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
-		work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
+		work(ctx, q, "render", "index.png", nil)
 	}()
 	result, err := q.Result(ctx, r.ID)
 	fmt.Println(string(result), err)
@@ -197,11 +192,11 @@ func ExampleQueue_Result() {
 	printResult(q.Enqueue(ctx, queue.Task{Kind: "render", Timeout: 10 * time.Millisecond}))
 
 	r, err := q.Enqueue(ctx, queue.Task{Kind: "render"})
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "no such page"})
+	work(ctx, q, "render", "", errors.New("no such page"))
 	printResult(r, err)
 
 	r, err = q.Enqueue(ctx, queue.Task{Kind: "render"})
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
+	work(ctx, q, "render", "index.png", nil)
 	printResult(r, err)
 	// Output:
 	// it timed out
@@ -216,7 +211,7 @@ func ExampleQueue_Stats() {
 	if _, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "mail"}, {Kind: "mail"}, {Kind: "mail", Queue: "low", Delay: time.Hour}}); err != nil {
 		log.Fatal(err)
 	}
-	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete})
+	work(ctx, q, "mail", "", nil)
 
 	stats, err := q.Stats(ctx)
 	if err != nil {

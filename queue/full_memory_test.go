@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -51,7 +52,7 @@ func TestAFullRedisStillDrains(t *testing.T) {
 	}
 
 	queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
-	if stops, err := q.Attempts().Heartbeat(ctx, 0, "w1", time.Hour, 0, []queue.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1, Progress: "half"}}); err != nil || len(stops) > 0 {
+	if stops, err := claim.Of(q).Heartbeat(ctx, 0, "w1", time.Hour, 0, []claim.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1, Progress: "half"}}); err != nil || len(stops) > 0 {
 		t.Errorf("Heartbeat = %v, %v", stops, err)
 	}
 	w.Settle(t, queue.Outcome{ID: done, Epoch: claims[0].Epoch, Verb: queue.Complete, Result: []byte("result")})
@@ -109,32 +110,32 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 
 	full("1")
 	before := d.dump(t)
-	if _, err := d.q.Attempts().Suspend(ctx, waiting("0-a1")); !errors.Is(err, refusal.ErrFull) || errors.Is(err, refusal.ErrUnknown) {
+	if _, err := claim.Of(d.q).Suspend(ctx, waiting("0-a1")); !errors.Is(err, refusal.ErrFull) || errors.Is(err, refusal.ErrUnknown) {
 		t.Errorf("Suspend = %v, want ErrFull", err)
 	}
 	if after := d.dump(t); after != before {
 		t.Errorf("a refused wait changed something:\n%s", redistest.Diff(before, after))
 	}
-	if err := d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}}); err != nil {
+	if err := claim.Of(d.q).Remember(ctx, "0-a1", 1, "w1", claim.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}}); err != nil {
 		t.Errorf("Remember = %v", err)
 	}
 	if r, err := d.q.Signal(ctx, "0-a1", "go", []byte("x")); err != nil || !r.Done {
 		t.Errorf("Signal = %+v, %v", r, err)
 	}
-	if r, err := d.q.Attempts().Recall(ctx, "0-a1"); err != nil {
+	if r, err := claim.Of(d.q).Recall(ctx, "0-a1"); err != nil {
 		t.Errorf("Recall = %+v, %v", r, err)
 	}
 
 	if _, err := d.q.Resolve(ctx, "0-a2.1", []byte("x")); err != nil || status("0-a2") != "PENDING" {
 		t.Errorf("after the end of its last member (%v) the agent is %s, want PENDING", err, status("0-a2"))
 	}
-	claim := d.w.Take(t, "0-a2", "agents")
+	held := d.w.Take(t, "0-a2", "agents")
 
 	full("0") // so that the agent can wait again and the test clock can be set
 	s := waiting("0-a2")
-	s.Epoch, s.Wait.Entry, s.Children, s.Note = claim.Epoch, 6, nil, queue.Note{}
+	s.Epoch, s.Wait.Entry, s.Children, s.Note = held.Epoch, 6, nil, claim.Note{}
 	s.Wait.Members = s.Wait.Members[:1]
-	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != nil || err != nil {
+	if answer, err := claim.Of(d.q).Suspend(ctx, s); answer != nil || err != nil {
 		t.Fatal(answer, err)
 	}
 	testclock.Set(t, rdb, d.q.Root(0), testclock.Start.Add(11*time.Second))

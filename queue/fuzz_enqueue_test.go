@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/queue"
@@ -80,11 +81,11 @@ func FuzzEnqueueFields(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask := queue.Ask{N: 10, Seq: 1, Lease: time.Second}
+		ask := claim.Ask{N: 10, Seq: 1, Lease: time.Second}
 		for _, name := range queues {
-			ask.Quotas = append(ask.Quotas, queue.Quota{Queue: name, N: 10})
+			ask.Quotas = append(ask.Quotas, claim.Quota{Queue: name, N: 10})
 		}
-		if _, err := q.Attempts().Fetch(ctx, 0, "w", ask); err != nil {
+		if _, err := claim.Of(q).Fetch(ctx, 0, "w", ask); err != nil {
 			t.Error(err)
 		}
 		if findings, err := inspect.Audit(ctx, q); err != nil || len(findings) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -19,7 +20,7 @@ func FuzzHeaders(f *testing.F) {
 		f.Add(s, s, "second", s)
 	}
 	f.Fuzz(func(t *testing.T, name, value, name2, value2 string) {
-		readHeaders(name)
+		engine.Headers(name)
 		task := Task{Kind: "k", Headers: map[string]string{name: value, name2: value2}}
 		if err := task.check(1000); err != nil {
 			var wrong *refusal.InvalidError
@@ -31,7 +32,7 @@ func FuzzHeaders(f *testing.F) {
 		args := task.fields(nil)
 		for i := 1; i < len(args); i += 2 {
 			if args[i] == "headers" {
-				if got := readHeaders(string(args[i+1].([]byte))); !maps.Equal(got, task.Headers) {
+				if got := engine.Headers(string(args[i+1].([]byte))); !maps.Equal(got, task.Headers) {
 					t.Errorf("headers %q arrive as %q", task.Headers, got)
 				}
 				return

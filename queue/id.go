@@ -22,3 +22,7 @@ func (q *Queue) IDOf(name string) string {
 
 // NameOf returns the name of a task from its id, or "" if the task has none.
 func NameOf(id string) string { return names.NameOf(id) }
+
+// NewCall returns a new id for a call. A second call with the same id is a repeat, and has no
+// further effect.
+func NewCall() string { return names.NewCall() }

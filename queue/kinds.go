@@ -42,7 +42,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 		return refusal.Failed("define a kind", "", err) // does not quote the kind, because it may be the invalid value
 	}
 	for p := range q.Partitions() {
-		if _, err := worded(q.engine.Call(ctx, p, "define", args...)); err != nil {
+		if _, err := engine.Words(q.engine.Call(ctx, p, "define", args...)); err != nil {
 			return refusal.Failed("define "+kind, "", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -19,7 +20,7 @@ func TestAListWithATaskOfAnotherAgentIsRefusedWhole(t *testing.T) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "owned", Partitions: 4})
 		worker := &queuetest.Taker{Q: q, Worker: "w"}
 		agent := queuetest.Enqueue(t, q, queue.Task{Queue: "agents"}).ID
-		claim := worker.Take(t, agent, "agents")
+		held := worker.Take(t, agent, "agents")
 		children := make([]queue.Task, 501)
 		mine := make([]string, len(children))
 		for i := range children {
@@ -36,27 +37,27 @@ func TestAListWithATaskOfAnotherAgentIsRefusedWhole(t *testing.T) {
 		theirs := queuetest.Enqueue(t, q, queue.Task{ID: stranger + ".1"}).ID
 
 		suspend := func(ids []string) error {
-			s := queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: "w", Children: []queue.Task{{Kind: "k", ID: agent + ".new"}}}
-			s.Wait = queue.Wait{Entry: 1, Digest: "d", Limit: 1e9}
+			s := claim.Suspension{Agent: agent, Epoch: held.Epoch, Worker: "w", Children: []queue.Task{{Kind: "k", ID: agent + ".new"}}}
+			s.Wait = claim.Wait{Entry: 1, Digest: "d", Limit: 1e9}
 			for _, id := range ids {
-				s.Wait.Members = append(s.Wait.Members, queue.Member{ID: id})
+				s.Wait.Members = append(s.Wait.Members, claim.Member{ID: id})
 			}
-			_, err := q.Attempts().Suspend(t.Context(), s)
+			_, err := claim.Of(q).Suspend(t.Context(), s)
 			return err
 		}
 		cancel := func(ids []string) error {
-			_, err := q.Attempts().CancelAs(t.Context(), "call", agent, ids, "")
+			_, err := q.CancelAs(t.Context(), "call", agent, ids, "")
 			return err
 		}
 		before := redistest.Digest(t, rdb, "owned")
-		for claim, err := range map[string]error{
+		for name, err := range map[string]error{
 			"CancelAs, in two partitions": cancel([]string{mine[0], theirs}),
 			"CancelAs, after 500":         cancel(append(mine, theirs)),
 			"CancelAs, no own task":       cancel([]string{theirs}),
 			"Suspend, after 500":          suspend(append(mine, theirs)),
 		} {
 			if !errors.Is(err, refusal.ErrNotOwner) {
-				t.Errorf("%s: %v, want %v", claim, err, refusal.ErrNotOwner)
+				t.Errorf("%s: %v, want %v", name, err, refusal.ErrNotOwner)
 			}
 		}
 		if redistest.Digest(t, rdb, "owned") != before {

@@ -53,7 +53,7 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 	if err != nil {
 		return Resolution{}, err
 	}
-	words, err := worded(answers[0], nil)
+	words, err := engine.Words(answers[0], nil)
 	if err != nil {
 		return Resolution{}, err
 	}

@@ -77,12 +77,11 @@ type Queue struct {
 	engine *engine.Engine
 	tracer *spans.Tracer // nil: no tracing
 
-	ids       names.Maker
-	turn      atomic.Uint32 // counts root tasks, to spread them over the partitions
-	batchers  []batcher     // one for each partition: concurrent enqueues share calls
-	watches   watches
-	wakeLines wakeLines
-	kinds     ensuredKinds
+	ids      names.Maker
+	turn     atomic.Uint32 // counts root tasks, to spread them over the partitions
+	batchers []batcher     // one for each partition: concurrent enqueues share calls
+	watches  watches
+	kinds    ensuredKinds
 }
 
 // Open opens a namespace, and creates it if it is new. With AccessRead or Config.Existing it does
@@ -179,7 +178,7 @@ func (q *Queue) create(ctx context.Context) error {
 		root = "existing"
 	}
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		words, err := worded(q.engine.Call(ctx, p, "open", mine.Newest, q.Partitions(),
+		words, err := engine.Words(q.engine.Call(ctx, p, "open", mine.Newest, q.Partitions(),
 			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access), root))
 		if err != nil {
 			return err
@@ -276,9 +275,6 @@ func (q *Queue) opened() *Queue {
 	return q
 }
 
-// maxList is the greatest number of tasks in a call.
-const maxList = 500
-
 // byPartition groups the indexes of list by the partition of the id.
 func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	places := map[int][]int{}
@@ -302,7 +298,7 @@ func (q *Queue) eachPartition(list []string, step func(partition int, ids []any,
 	}
 	partitions := slices.Sorted(maps.Keys(places))
 	return engine.Each(len(partitions), func(i int) error {
-		for mine := range slices.Chunk(places[partitions[i]], maxList) {
+		for mine := range slices.Chunk(places[partitions[i]], engine.MaxTasks) {
 			args := make([]any, len(mine))
 			for i, place := range mine {
 				args[i] = list[place]
@@ -336,13 +332,6 @@ func checkQueue(field, queue string) error {
 func CheckCall(call string) error {
 	if !names.Word(call) || len(call) > 100 {
 		return refusal.Invalid("call", "%q must be one word of up to 100 bytes, in ASCII, that begins with a letter or digit: a new one for each change, and the same for a repeat", refusal.Clip(call))
-	}
-	return nil
-}
-
-func checkWorker(worker string) error {
-	if !names.Word(worker) {
-		return refusal.Invalid("worker", "%q must be one word of up to 640 bytes, in ASCII, that begins with a letter or digit", refusal.Clip(worker))
 	}
 	return nil
 }

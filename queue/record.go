@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -233,21 +232,8 @@ func ReadRecord(id string, answer any) (*Record, error) {
 	if result, ok := f["result"]; ok {
 		r.Result = []byte(result)
 	}
-	r.Headers = readHeaders(f["headers"])
+	r.Headers = engine.Headers(f["headers"])
 	return r, nil
 }
 
 func count(s string) int { return int(engine.Number(s)) }
-
-// readHeaders parses the headers of a task. If they are not a JSON object of strings, it returns
-// nil; they are still in Record.Fields.
-func readHeaders(s string) map[string]string {
-	if s == "" {
-		return nil
-	}
-	var headers map[string]string
-	if json.Unmarshal([]byte(s), &headers) != nil {
-		return nil
-	}
-	return headers
-}

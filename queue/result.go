@@ -117,7 +117,7 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	if err != nil {
 		return false, nil, err
 	}
-	state, err := worded(answers[1], nil)
+	state, err := engine.Words(answers[1], nil)
 	if err != nil {
 		return false, nil, err
 	}

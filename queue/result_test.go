@@ -187,7 +187,7 @@ func TestAHundredCallersWaitForOneTask(t *testing.T) {
 			all = append(all, wait(ctx, q, id))
 		}
 		untilWatched(t, q.Client(), q, id)
-		if got := subscriptions(t, q); got != q.Partitions() {
+		if got := queuetest.Subscriptions(t, q); got != q.Partitions() {
 			t.Errorf("100 callers have %d subscriptions, want one for each of %d partitions", got, q.Partitions())
 		}
 		claim := w.Take(t, id, "default")
@@ -197,26 +197,8 @@ func TestAHundredCallersWaitForOneTask(t *testing.T) {
 				t.Errorf("Result = %+v", a)
 			}
 		}
-		await.Until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
+		await.Until(t, "no subscription is left", func() bool { return queuetest.Subscriptions(t, q) == 0 })
 	})
-}
-
-// subscriptions returns the number of subscriptions of all clients to all channels.
-func subscriptions(t *testing.T, q *queue.Queue) int {
-	t.Helper()
-	ctx, sum := context.Background(), 0
-	channels, err := q.Client().PubSubChannels(ctx, "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts, err := q.Client().PubSubNumSub(ctx, channels...).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range counts {
-		sum += int(n)
-	}
-	return sum
 }
 
 func TestResultLeavesNothingBehind(t *testing.T) {
@@ -236,7 +218,7 @@ func TestResultLeavesNothingBehind(t *testing.T) {
 			})
 		}
 		group.Wait()
-		await.Until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
+		await.Until(t, "no subscription is left", func() bool { return queuetest.Subscriptions(t, q) == 0 })
 		const peer = "github.com/alicebob/miniredis/v2/server.(*Server).servePeer"
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction(peer), goleak.IgnoreAnyFunction(peer+".func2")) // the embedded server is in this process
 	})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/field"
 	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/refusal"
@@ -113,5 +112,3 @@ func (t *Task) pin() {
 		t.Backoff.Delay = None
 	}
 }
-
-func span(ms string) time.Duration { return time.Duration(engine.Number(ms)) * time.Millisecond }

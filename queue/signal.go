@@ -53,7 +53,7 @@ func (q *Queue) signal(ctx context.Context, call, agent, name string, payload []
 	if len(payload) > q.config.MaxBytes {
 		return Resolution{}, refusal.Invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(payload), q.config.MaxBytes)
 	}
-	words, err := worded(q.engine.Call(ctx, p, "signal", call, agent, name, payload))
+	words, err := engine.Words(q.engine.Call(ctx, p, "signal", call, agent, name, payload))
 	if err != nil {
 		return Resolution{}, err
 	}

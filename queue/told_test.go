@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -153,8 +154,8 @@ func (l *listener) cancel() {
 func (l *listener) enqueue(task queue.Task) { queuetest.Enqueue(l, l.q, task) }
 
 func (l *listener) fetch(lease time.Duration) {
-	ask := queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
-	if _, err := l.q.Attempts().Fetch(context.Background(), 0, "another", ask); err != nil {
+	ask := claim.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []claim.Quota{{Queue: "default", N: 1}}}
+	if _, err := claim.Of(l.q).Fetch(context.Background(), 0, "another", ask); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -166,8 +167,8 @@ func (l *listener) limitRate(r queue.Rate) {
 }
 
 func (l *listener) heartbeat(lease time.Duration) {
-	held := []queue.Held{{ID: l.claim.ID, Epoch: l.claim.Epoch}}
-	if _, err := l.q.Attempts().Heartbeat(context.Background(), 0, "w", lease, 1, held); err != nil {
+	held := []claim.Held{{ID: l.claim.ID, Epoch: l.claim.Epoch}}
+	if _, err := claim.Of(l.q).Heartbeat(context.Background(), 0, "w", lease, 1, held); err != nil {
 		l.Fatal(err)
 	}
 }

@@ -70,8 +70,9 @@ func (q *Queue) traceSend(ctx context.Context, t *Task) *spans.Span {
 	return span
 }
 
-// traceSendAll starts the spans of an enqueue of several tasks. It returns copies of the tasks that carry their contexts.
-func (q *Queue) traceSendAll(ctx context.Context, tasks []Task) ([]Task, *spans.Batch) {
+// TraceSendAll starts the spans of an enqueue of several tasks. It returns copies of the tasks that
+// carry their contexts. It is for the other packages of this module.
+func (q *Queue) TraceSendAll(ctx context.Context, tasks []Task) ([]Task, *spans.Batch) {
 	if q.tracer == nil || len(tasks) == 0 {
 		return tasks, nil
 	}
@@ -88,19 +89,6 @@ func (q *Queue) traceSendAll(ctx context.Context, tasks []Task) ([]Task, *spans.
 		}
 	}
 	return tasks, batch
-}
-
-// traceReceive makes the span of a claim of tasks.
-func (q *Queue) traceReceive(ctx context.Context, start time.Time, claims []Claim) {
-	if q.tracer == nil || len(claims) == 0 {
-		return
-	}
-	tasks := make([]spans.Task, len(claims))
-	for i := range claims {
-		c := &claims[i]
-		tasks[i] = spans.Task{ID: c.ID, Kind: c.Kind, Queue: c.Queue, Headers: c.Headers}
-	}
-	q.tracer.Receive(ctx, start, tasks)
 }
 
 // maxTraced bounds the tasks that are read for the span of a call that knows only their ids.

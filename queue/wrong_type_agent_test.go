@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -33,15 +34,15 @@ var agentScripts = []struct {
 	only func(t *testing.T, d *disturbed, answer string, err error, before string) // checks that are only for this call
 }{
 	{"suspend", func(d *disturbed, ctx context.Context) (string, error) {
-		_, err := d.q.Attempts().Suspend(ctx, waiting("0-a1"))
+		_, err := claim.Of(d.q).Suspend(ctx, waiting("0-a1"))
 		return "", err
 	}, waitsOrDoesNot},
 	{"remember", func(d *disturbed, ctx context.Context) (string, error) {
-		return "", d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")},
-			Entries: []queue.Entry{{Number: 7, Text: []byte("x")}}})
+		return "", claim.Of(d.q).Remember(ctx, "0-a1", 1, "w1", claim.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")},
+			Entries: []claim.Entry{{Number: 7, Text: []byte("x")}}})
 	}, doneOrNothing},
 	{"recall", func(d *disturbed, ctx context.Context) (string, error) {
-		_, err := d.q.Attempts().Recall(ctx, "0-a2")
+		_, err := claim.Of(d.q).Recall(ctx, "0-a2")
 		return "", err
 	}, func(t *testing.T, d *disturbed, _ string, err error, before string) {
 		changesNothing(t, d, nil, err, before)
@@ -69,11 +70,11 @@ var agentScripts = []struct {
 }
 
 // waiting returns a wait of an agent for a child that exists and one that the wait creates.
-func waiting(agent string) queue.Suspension {
-	return queue.Suspension{Agent: agent, Epoch: 1, Worker: "w1",
-		Wait: queue.Wait{Entry: 5, Mode: queue.WaitAll, Digest: "d", Label: "l", Limit: 10 * time.Second,
-			Members: []queue.Member{{ID: agent + ".c", Patience: 2 * time.Second, Mask: "oobbb"}, {ID: agent + ".n"}}},
-		Note:     queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}, Entries: []queue.Entry{{Number: 4, Text: []byte("x")}}},
+func waiting(agent string) claim.Suspension {
+	return claim.Suspension{Agent: agent, Epoch: 1, Worker: "w1",
+		Wait: claim.Wait{Entry: 5, Mode: queue.WaitAll, Digest: "d", Label: "l", Limit: 10 * time.Second,
+			Members: []claim.Member{{ID: agent + ".c", Patience: 2 * time.Second, Mask: "oobbb"}, {ID: agent + ".n"}}},
+		Note:     claim.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}, Entries: []claim.Entry{{Number: 4, Text: []byte("x")}}},
 		Children: []queue.Task{{ID: agent + ".n", Kind: "k", Queue: "agents", Timeout: time.Minute}},
 	}
 }
@@ -88,14 +89,14 @@ func disturbAgents(t *testing.T, d *disturbed) {
 		d.accepts(t, "id", id+".c", "kind", "k", "queue", "default", "role", "promise")
 	}
 	d.accepts(t, "id", "0-a2.1", "kind", "k", "queue", "default", "role", "promise")
-	note := queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("first")}}}
-	if err := d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", note); err != nil {
+	note := claim.Note{Entries: []claim.Entry{{Number: 1, Text: []byte("first")}}}
+	if err := claim.Of(d.q).Remember(ctx, "0-a1", 1, "w1", note); err != nil {
 		t.Fatal(err)
 	}
 	s := waiting("0-a2")
 	s.Wait.Mode = queue.WaitAnyOK
-	s.Wait.Members = append(s.Wait.Members, queue.Member{ID: "0-a2.1"})
-	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != nil || err != nil {
+	s.Wait.Members = append(s.Wait.Members, claim.Member{ID: "0-a2.1"})
+	if answer, err := claim.Of(d.q).Suspend(ctx, s); answer != nil || err != nil {
 		t.Fatal(answer, err)
 	}
 }

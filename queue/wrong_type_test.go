@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/size"
@@ -100,8 +101,8 @@ var scripts = []struct {
 	}, createsOrDoesNot},
 	{"fetch", func(d *disturbed, ctx context.Context) ([]string, error) {
 		d.w.Seq++
-		trip, err := d.q.Attempts().Fetch(ctx, 0, "w1", queue.Ask{N: 5, Seq: d.w.Seq, Lease: 15 * time.Second,
-			Quotas: []queue.Quota{{Queue: "hit", N: 5}, {Queue: "other", N: 5}}})
+		trip, err := claim.Of(d.q).Fetch(ctx, 0, "w1", claim.Ask{N: 5, Seq: d.w.Seq, Lease: 15 * time.Second,
+			Quotas: []claim.Quota{{Queue: "hit", N: 5}, {Queue: "other", N: 5}}})
 		var words []string
 		for _, c := range trip.Claims {
 			words = append(words, c.ID)
@@ -110,8 +111,8 @@ var scripts = []struct {
 	}, nil},
 	{"settle", func(d *disturbed, ctx context.Context) ([]string, error) {
 		d.w.Seq++
-		trip, err := d.q.Attempts().Settle(ctx, 0, "w1", "call", []queue.Outcome{
-			{ID: "0-r1", Epoch: 1, Verb: queue.Complete, Result: []byte(large)}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, queue.Ask{})
+		trip, err := claim.Of(d.q).Settle(ctx, 0, "w1", "call", []queue.Outcome{
+			{ID: "0-r1", Epoch: 1, Verb: queue.Complete, Result: []byte(large)}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, claim.Ask{})
 		var words []string
 		for _, v := range trip.Verdicts {
 			words = append(words, string(v.Word))
@@ -119,7 +120,7 @@ var scripts = []struct {
 		return words, err
 	}, nil},
 	{"heartbeat", func(d *disturbed, ctx context.Context) ([]string, error) {
-		stops, err := d.q.Attempts().Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []queue.Held{{ID: "0-r1", Epoch: 1, Progress: "half"}})
+		stops, err := claim.Of(d.q).Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []claim.Held{{ID: "0-r1", Epoch: 1, Progress: "half"}})
 		var words []string
 		for _, s := range stops {
 			words = append(words, s.ID+" "+s.Reason)
@@ -127,7 +128,7 @@ var scripts = []struct {
 		return words, err
 	}, nil},
 	{"goodbye", func(d *disturbed, ctx context.Context) ([]string, error) {
-		_, err := d.q.Attempts().Heartbeat(ctx, 0, "w1", 0, 100, nil)
+		_, err := claim.Of(d.q).Heartbeat(ctx, 0, "w1", 0, 100, nil)
 		return nil, err
 	}, nil},
 	{"cancel", func(d *disturbed, ctx context.Context) ([]string, error) {
@@ -187,7 +188,7 @@ var scripts = []struct {
 		return []string{fmt.Sprint(len(page.Lines))}, err
 	}, changesNothing},
 	{"describe_worker", func(d *disturbed, ctx context.Context) ([]string, error) {
-		return nil, d.q.Attempts().Describe(ctx, 0, "w1", queue.WorkerRunning, "about")
+		return nil, claim.Of(d.q).Describe(ctx, 0, "w1", queue.WorkerRunning, "about")
 	}, describesOrDoesNot},
 	{"stop_worker", func(d *disturbed, ctx context.Context) ([]string, error) { return nil, d.q.StopWorker(ctx, "w1") }, describesOrDoesNot},
 	{"read_workers", func(d *disturbed, ctx context.Context) ([]string, error) {
@@ -313,9 +314,9 @@ func (d *disturbed) goesOn(t *testing.T) {
 	t.Helper()
 	w := &queuetest.Taker{Q: d.q, Worker: "w2-" + queue.NewCall()}
 	id := queuetest.Enqueue(t, d.q, queue.Task{Queue: "free", Timeout: time.Minute, AttemptTimeout: time.Second}).ID
-	claim := w.Take(t, id, "free")
-	w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
-	if _, err := d.q.Attempts().Heartbeat(context.Background(), 0, w.Worker, 0, w.Seq, nil); err != nil {
+	held := w.Take(t, id, "free")
+	w.Settle(t, queue.Outcome{ID: id, Epoch: held.Epoch, Verb: queue.Complete})
+	if _, err := claim.Of(d.q).Heartbeat(context.Background(), 0, w.Worker, 0, w.Seq, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -358,8 +359,8 @@ func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 		ctx := context.Background()
 		d.put(t, key)
 		for seq := range int64(3) {
-			_, err := d.q.Attempts().Fetch(ctx, 0, "w2", queue.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
-				Quotas: []queue.Quota{{Queue: "other", N: 5}, {Queue: "hit", N: 5}}})
+			_, err := claim.Of(d.q).Fetch(ctx, 0, "w2", claim.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
+				Quotas: []claim.Quota{{Queue: "other", N: 5}, {Queue: "hit", N: 5}}})
 			if err != nil && !errors.Is(err, refusal.ErrWrongType) {
 				t.Fatal(err)
 			}

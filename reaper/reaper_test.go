@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -101,7 +102,7 @@ func TestOtherClocks(t *testing.T) {
 	t.Parallel()
 	q := open(t, redistest.Shared(t).Client(t), 1)
 	ids := enqueue(t, q, queue.Task{Kind: "lost"})
-	trip, err := q.Attempts().Fetch(t.Context(), 0, "gone", queue.Ask{N: 1, Seq: 1, Quotas: []queue.Quota{{Queue: "default", N: 1}}, Lease: 300 * time.Millisecond})
+	trip, err := claim.Of(q).Fetch(t.Context(), 0, "gone", claim.Ask{N: 1, Seq: 1, Quotas: []claim.Quota{{Queue: "default", N: 1}}, Lease: 300 * time.Millisecond})
 	if err != nil || len(trip.Claims) != 1 {
 		t.Fatalf("Fetch = %+v, %v", trip, err)
 	}

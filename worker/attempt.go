@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -164,7 +165,7 @@ func (a *attempt) graceBefore(deadline time.Time) time.Time {
 // stop ends the context of an attempt, because its task has ended, is being cancelled, or was
 // claimed again. The slot is released only when the handler returns, because a handler that ignores
 // its context still uses it.
-func (p *partition) stop(s queue.Stop) {
+func (p *partition) stop(s claim.Stop) {
 	p.mu.Lock()
 	key := claimKey{s.ID, s.Epoch}
 	a := p.held[key]

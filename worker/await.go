@@ -1,6 +1,10 @@
 package worker
 
-import "time"
+import (
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/claim"
+)
 
 // noSlotDelay is the interval between fetches while no slot is free.
 const noSlotDelay = 100 * time.Millisecond
@@ -8,7 +12,7 @@ const noSlotDelay = 100 * time.Millisecond
 // await waits for tasks whenever the partition has none, and then starts fetching. It
 // returns when the context of Run ends.
 func (p *partition) await() {
-	line := p.w.q.Attempts().WakeLine(p.number, p.w.queues.names)
+	line := claim.Of(p.w.q).WakeLine(p.number, p.w.queues.names)
 	defer line.Close()
 	for ctx := p.w.fetchCtx; ; {
 		select {

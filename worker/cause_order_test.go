@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -52,7 +53,7 @@ func TestTheCauseDoesNotDependOnWhichMessageIsFirst(t *testing.T) {
 				if row.reason == "" {
 					cancelRoot(ErrShutdown)
 				} else {
-					p.stop(queue.Stop{ID: "0-x", Epoch: 1, Reason: row.reason})
+					p.stop(claim.Stop{ID: "0-x", Epoch: 1, Reason: row.reason})
 				}
 				<-ctx.Done()
 				cause := context.Cause(ctx)

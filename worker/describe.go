@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -67,7 +68,7 @@ func (p *partition) sendDescription() {
 	for changed := true; changed; {
 		state := p.w.state()
 		ctx, cancel := context.WithTimeout(p.w.callCtx, describeTimeout)
-		err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, p.w.about)
+		err := claim.Of(p.w.q).Describe(ctx, p.number, p.w.id, state, p.w.about)
 		cancel()
 		p.mu.Lock()
 		if err == nil {

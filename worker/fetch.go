@@ -3,7 +3,7 @@ package worker
 import (
 	"slices"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/internal/claim"
 )
 
 // maxEmptyReplies is the number of consecutive replies that promise more tasks and return none,
@@ -52,7 +52,7 @@ func (p *partition) addFetch(r *request) {
 	p.token = false
 	p.seq++
 	p.openFetches = append(p.openFetches, p.seq)
-	r.fetch = queue.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Quotas: p.w.queues.randomQuotas(r.slots)}
+	r.fetch = claim.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Quotas: p.w.queues.randomQuotas(r.slots)}
 }
 
 // fetchOver records that a fetch was answered or has failed. Caller holds mu.
@@ -61,7 +61,7 @@ func (p *partition) fetchOver(seq int64) {
 }
 
 // returnUnused returns the slots of a request that the reply did not fill. Caller holds mu.
-func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (woken []*account) {
+func (p *partition) returnUnused(r *request, reply *claim.Reply, started int) (woken []*account) {
 	unused := r.slots - started
 	r.slots = 0
 	switch {
@@ -75,7 +75,7 @@ func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (w
 
 // doneFetching decides from the reply to a fetch whether the partition stops fetching. If the
 // partition has no more tasks, it wakes await. Caller holds mu.
-func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
+func (p *partition) doneFetching(fetch claim.Ask, reply *claim.Reply) bool {
 	n, hasMore := len(reply.Claims), reply.More()
 	if n == 0 && hasMore && reply.Ended == 0 {
 		p.emptyReplies++

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -25,7 +26,7 @@ func TestDoneFetching(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := &partition{seq: c.newest, startSeq: c.start, fetching: true, idle: make(chan struct{}, 1)}
-			got := p.doneFetching(queue.Ask{Seq: c.seq, N: c.asked}, replyOf(c.got, c.more))
+			got := p.doneFetching(claim.Ask{Seq: c.seq, N: c.asked}, replyOf(c.got, c.more))
 			if got != c.want || p.fetching == c.want || len(p.idle) == 1 != c.want {
 				t.Errorf("doneFetching = %v, want %v; fetching is %v, %d idle signals", got, c.want, p.fetching, len(p.idle))
 			}
@@ -35,7 +36,7 @@ func TestDoneFetching(t *testing.T) {
 	t.Run("fetching stops after ten empty replies that promise more tasks", func(t *testing.T) {
 		p := &partition{seq: 1, fetching: true, idle: make(chan struct{}, 1)}
 		n := 1
-		for ; !p.doneFetching(queue.Ask{Seq: 1, N: 3}, replyOf(0, true)); n++ {
+		for ; !p.doneFetching(claim.Ask{Seq: 1, N: 3}, replyOf(0, true)); n++ {
 		}
 		if n != 10 {
 			t.Errorf("fetching stopped after %d replies, want 10", n)
@@ -47,15 +48,15 @@ func TestDoneFetching(t *testing.T) {
 		reply := replyOf(0, true)
 		reply.Ended = 1
 		for range 100 {
-			if p.doneFetching(queue.Ask{Seq: 1, N: 3}, reply) {
+			if p.doneFetching(claim.Ask{Seq: 1, N: 3}, reply) {
 				t.Fatal("the partition stopped fetching")
 			}
 		}
 	})
 }
 
-func replyOf(claims int, more bool) *queue.Reply {
-	r := &queue.Reply{Claims: make([]queue.Claim, claims), Look: time.Second}
+func replyOf(claims int, more bool) *claim.Reply {
+	r := &claim.Reply{Claims: make([]queue.Claim, claims), Look: time.Second}
 	if more {
 		r.Look = 0
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -49,7 +50,7 @@ func (p *partition) heartbeat() error {
 	w := p.w
 	held, seq := p.claims()
 	sent := time.Now()
-	stops, err := w.q.Attempts().Heartbeat(w.callCtx, p.number, w.id, w.config.Lease, seq, held)
+	stops, err := claim.Of(w.q).Heartbeat(w.callCtx, p.number, w.id, w.config.Lease, seq, held)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (p *partition) awaitNextBeat() {
 }
 
 // stop stops the attempt that an order of Redis names, or the worker itself.
-func (w *Worker) stop(s queue.Stop) {
+func (w *Worker) stop(s claim.Stop) {
 	if s.OfWorker() {
 		w.stopRequested()
 		return
@@ -127,7 +128,7 @@ func (w *Worker) endLeases(ctx context.Context) {
 	for _, p := range w.partitions {
 		group.Go(func() {
 			_, seq := p.claims()
-			if _, err := w.q.Attempts().Heartbeat(ctx, p.number, w.id, 0, seq, nil); err != nil {
+			if _, err := claim.Of(w.q).Heartbeat(ctx, p.number, w.id, 0, seq, nil); err != nil {
 				w.log.Warn("The worker could not end its lease: its claims are given back when the lease expires",
 					"worker", w.id, "partition", p.number, "error", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -59,10 +60,10 @@ func newPartition(w *Worker, number int) *partition {
 // claims returns the held claims, with new progress, and the seq up to which all fetches are over.
 // It reads both under one lock, so that each claim is either in the list or belongs to a fetch under
 // way. Redis gives back every other claim.
-func (p *partition) claims() (held []queue.Held, seq int64) {
+func (p *partition) claims() (held []claim.Held, seq int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	held = make([]queue.Held, 0, len(p.held))
+	held = make([]claim.Held, 0, len(p.held))
 	for _, a := range p.held {
 		held = append(held, a.heldClaim())
 	}

@@ -5,16 +5,19 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/clip"
-	"github.com/curfew-dev/curfew/queue"
 )
+
+// MaxProgress is the greatest number of bytes of a note that [Progress] sends.
+const MaxProgress = 1 << 10
 
 // Progress sets a note about the handler's progress, for example "50%" or "page 7 of 12". The
 // worker's next heartbeat (Config.Beat) writes the note to the task's record, as
 // queue.Record.Progress. Only the newest note is sent. Progress makes no call to Redis. Any
 // goroutine can call it at any time.
 //
-// A note longer than queue.MaxProgress bytes is cut between two characters. An empty note is
+// A note longer than MaxProgress bytes is cut between two characters. An empty note is
 // ignored. A note after the attempt's last heartbeat is not written. If ctx is not the context of a
 // handler, Progress does nothing. It panics if ctx is nil.
 //
@@ -32,10 +35,10 @@ func Progress(ctx context.Context, note string) {
 // cutNote cuts a note to the length that a record keeps. It copies a note that it cuts, because a
 // part of a long string would keep the whole in memory.
 func cutNote(note string) string {
-	if len(note) <= queue.MaxProgress {
+	if len(note) <= MaxProgress {
 		return note
 	}
-	return strings.Clone(clip.Bytes(note, queue.MaxProgress))
+	return strings.Clone(clip.Bytes(note, MaxProgress))
 }
 
 // progress holds the notes of an attempt.
@@ -61,12 +64,12 @@ func (p *progress) markSent(note string) {
 }
 
 // heldClaim returns the attempt in the form that a heartbeat sends.
-func (a *attempt) heldClaim() queue.Held {
-	return queue.Held{ID: a.claim.ID, Epoch: a.claim.Epoch, Progress: a.progress.unsent()}
+func (a *attempt) heldClaim() claim.Held {
+	return claim.Held{ID: a.claim.ID, Epoch: a.claim.Epoch, Progress: a.progress.unsent()}
 }
 
 // progressSent records that a heartbeat with these claims was answered.
-func (p *partition) progressSent(sent []queue.Held) {
+func (p *partition) progressSent(sent []claim.Held) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range sent {

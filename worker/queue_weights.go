@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/internal/claim"
 )
 
 // queueWeights holds the queues that a worker takes tasks from, with their weights.
@@ -33,29 +33,29 @@ func newQueueWeights(c *Config) queueWeights {
 }
 
 // randomQuotas divides the n slots of a fetch among the queues.
-func (q *queueWeights) randomQuotas(n int) []queue.Quota { return q.quotas(n, rand.Float64) }
+func (q *queueWeights) randomQuotas(n int) []claim.Quota { return q.quotas(n, rand.Float64) }
 
 // quotas divides n slots among the queues. random returns numbers in [0, 1).
 //
 // Redis serves the first queue of the list first, and gives it the slots that other queues leave
 // free. So the order must be random by weight too.
-func (q *queueWeights) quotas(n int, random func() float64) []queue.Quota {
+func (q *queueWeights) quotas(n int, random func() float64) []claim.Quota {
 	if q.weights == nil || len(q.names) == 1 {
 		return q.allToEach(n)
 	}
 	shares := q.shares(n, random)
-	quotas := make([]queue.Quota, len(q.names))
+	quotas := make([]claim.Quota, len(q.names))
 	for position, i := range q.order(random) {
-		quotas[position] = queue.Quota{Queue: q.names[i], N: shares[i]}
+		quotas[position] = claim.Quota{Queue: q.names[i], N: shares[i]}
 	}
 	return quotas
 }
 
 // allToEach offers all slots to each queue, so that only the order decides.
-func (q *queueWeights) allToEach(n int) []queue.Quota {
-	quotas := make([]queue.Quota, len(q.names))
+func (q *queueWeights) allToEach(n int) []claim.Quota {
+	quotas := make([]claim.Quota, len(q.names))
 	for i, name := range q.names {
-		quotas[i] = queue.Quota{Queue: name, N: n}
+		quotas[i] = claim.Quota{Queue: name, N: n}
 	}
 	return quotas
 }

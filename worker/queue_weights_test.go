@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/internal/claim"
 )
 
 func weighted(weights map[string]int) queueWeights { return newQueueWeights(&Config{Queues: weights}) }
@@ -17,7 +17,7 @@ func TestQuotas(t *testing.T) {
 	t.Run("strict order offers every slot to every queue, in order", func(t *testing.T) {
 		m := newQueueWeights(&Config{Strict: []string{"high", "low"}})
 		got := m.quotas(5, random)
-		want := []queue.Quota{{Queue: "high", N: 5}, {Queue: "low", N: 5}}
+		want := []claim.Quota{{Queue: "high", N: 5}, {Queue: "low", N: 5}}
 		if !slices.Equal(got, want) {
 			t.Fatalf("quotas = %v, want %v", got, want)
 		}
@@ -25,7 +25,7 @@ func TestQuotas(t *testing.T) {
 
 	t.Run("a single queue gets all slots whatever its weight", func(t *testing.T) {
 		m := weighted(map[string]int{"only": 3})
-		if got, want := m.quotas(5, random), []queue.Quota{{Queue: "only", N: 5}}; !slices.Equal(got, want) {
+		if got, want := m.quotas(5, random), []claim.Quota{{Queue: "only", N: 5}}; !slices.Equal(got, want) {
 			t.Fatalf("quotas = %v, want %v", got, want)
 		}
 	})

@@ -3,6 +3,7 @@ package worker
 import (
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -19,7 +20,7 @@ const (
 type request struct {
 	attempts []*attempt
 	outcomes []queue.Outcome // of attempts, in the same order
-	fetch    queue.Ask
+	fetch    claim.Ask
 	slots    int // reserved for the tasks it fetches; guarded by the partition's mu
 	sent     time.Time
 }

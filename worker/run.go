@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -76,7 +77,7 @@ func (w *Worker) startBackground() (endStops func()) {
 	for n := range w.q.Partitions() {
 		w.partitions = append(w.partitions, newPartition(w, n))
 	}
-	endStops = w.q.Attempts().Stops(w.id, w.stop, w.stopsMissed)
+	endStops = claim.Of(w.q).Stops(w.id, w.stop, w.stopsMissed)
 	if !w.config.NoReaper {
 		w.background.Go(func() { reaper.RunShared(w.callCtx, w.q, w.log) })
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -54,18 +55,18 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	// too.
 	o := &runOne{w: w, id: newID(w.config.Name), callCtx: queue.LogTo(context.WithoutCancel(ctx), w.log)}
 	defer o.endLeases()
-	claim, err := o.fetch(ctx, queues)
-	if claim == nil || err != nil {
+	held, err := o.fetch(ctx, queues)
+	if held == nil || err != nil {
 		return nil, err
 	}
 	received := time.Now()
 	w.mu.Lock()
-	handle, kinds := w.wrapped().find(claim.Kind), slices.Sorted(maps.Keys(w.registered))
+	handle, kinds := w.wrapped().find(held.Kind), slices.Sorted(maps.Keys(w.registered))
 	w.mu.Unlock()
 	if handle == nil {
-		return nil, o.giveBack(claim, kinds)
+		return nil, o.giveBack(held, kinds)
 	}
-	return o.run(ctx, handle, claim, received)
+	return o.run(ctx, handle, held, received)
 }
 
 func (w *Worker) checkRunOne() error {
@@ -98,13 +99,13 @@ type runOne struct {
 
 // fetch fetches a task from the partitions, one after the other. It returns nil if no task is ready.
 func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, error) {
-	fetch := queue.Ask{N: 1, Seq: 1, Lease: runOneLease}
+	fetch := claim.Ask{N: 1, Seq: 1, Lease: runOneLease}
 	for _, name := range queues {
-		fetch.Quotas = append(fetch.Quotas, queue.Quota{Queue: name, N: 1})
+		fetch.Quotas = append(fetch.Quotas, claim.Quota{Queue: name, N: 1})
 	}
 	for n := range o.w.q.Partitions() {
 		o.leased = append(o.leased, n)
-		reply, err := o.w.q.Attempts().Fetch(ctx, n, o.id, fetch)
+		reply, err := claim.Of(o.w.q).Fetch(ctx, n, o.id, fetch)
 		if err != nil {
 			return nil, err
 		}
@@ -117,23 +118,23 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 }
 
 // giveBack gives back a task whose kind has no handler here.
-func (o *runOne) giveBack(claim *queue.Claim, kinds []string) error {
-	o.w.logUnknownKind(o.id, claim)
-	a := giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay, noHandler)
+func (o *runOne) giveBack(held *queue.Claim, kinds []string) error {
+	o.w.logUnknownKind(o.id, held)
+	a := giveBack(newPartition(o.w, held.Partition), held, unknownKindDelay, noHandler)
 	a.worker = o.id // the id that claimed the task, not the id of Run
 	_, err := o.settle(a)
 	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",
-		claim.ID, claim.Kind, strings.Join(kinds, ", ")), err)
+		held.ID, held.Kind, strings.Join(kinds, ", ")), err)
 }
 
 // run runs the attempt. The outcome is reported in a deferred function, because the handler can end
 // this goroutine (runtime.Goexit).
-func (o *runOne) run(ctx context.Context, handle Handler, claim *queue.Claim, received time.Time) (ran *Ran, err error) {
+func (o *runOne) run(ctx context.Context, handle Handler, held *queue.Claim, received time.Time) (ran *Ran, err error) {
 	root, cancelRoot := context.WithCancelCause(o.callCtx)
 	defer cancelRoot(nil)
 	defer context.AfterFunc(ctx, func() { cancelRoot(ErrShutdown) })()
-	p := newPartition(o.w, claim.Partition)
-	a := newAttempt(root, p, o.id, handle, claim, received)
+	p := newPartition(o.w, held.Partition)
+	a := newAttempt(root, p, o.id, handle, held, received)
 	p.held[a.key()] = a
 	o.w.counts.started.Add(1)
 	o.w.counts.running.Add(1)
@@ -144,7 +145,7 @@ func (o *runOne) run(ctx context.Context, handle Handler, claim *queue.Claim, re
 		p.mu.Lock()
 		p.returned(a)
 		p.mu.Unlock()
-		ran = &Ran{Claim: *claim, Report: a.outcome}
+		ran = &Ran{Claim: *held, Report: a.outcome}
 		if a.outcome.Verb != "" {
 			ran.Verdict, err = o.settle(a)
 		}
@@ -156,7 +157,7 @@ func (o *runOne) run(ctx context.Context, handle Handler, claim *queue.Claim, re
 // settle reports the outcome of an attempt.
 func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 	sent := time.Now()
-	reply, err := o.w.q.Attempts().Settle(o.callCtx, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, queue.Ask{})
+	reply, err := claim.Of(o.w.q).Settle(o.callCtx, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, claim.Ask{})
 	if err != nil {
 		o.w.counts.dropped.Add(1)
 		a.traceReport(sent, queue.Verdict{}, err)
@@ -188,7 +189,7 @@ func (o *runOne) startWatch(a *attempt) (end func()) {
 // watch ends the attempt's context when Redis reports that the attempt must stop.
 func (o *runOne) watch(ctx context.Context, a *attempt) {
 	missed := make(chan struct{}, 1) // signalled when messages may have been lost
-	defer o.w.q.Attempts().Stops(o.id, a.partition.stop, func() { notify(missed) })()
+	defer claim.Of(o.w.q).Stops(o.id, a.partition.stop, func() { notify(missed) })()
 	for {
 		select {
 		case <-missed:
@@ -203,11 +204,11 @@ func (o *runOne) watch(ctx context.Context, a *attempt) {
 
 // heartbeat sends the newest progress, and returns the attempts that must stop. It waits for the
 // reply, because a heartbeat that reached Redis after endLeases would leave a lease behind.
-func (o *runOne) heartbeat(a *attempt) []queue.Stop {
-	claim := a.heldClaim()
-	stops, err := o.w.q.Attempts().Heartbeat(o.callCtx, a.claim.Partition, o.id, runOneLease, 1, []queue.Held{claim})
+func (o *runOne) heartbeat(a *attempt) []claim.Stop {
+	held := a.heldClaim()
+	stops, err := claim.Of(o.w.q).Heartbeat(o.callCtx, a.claim.Partition, o.id, runOneLease, 1, []claim.Held{held})
 	if err == nil {
-		a.progress.markSent(claim.Progress)
+		a.progress.markSent(held.Progress)
 	} else {
 		o.w.logError(o.id, a.claim.Partition, "A heartbeat failed", err)
 	}
@@ -219,7 +220,7 @@ func (o *runOne) endLeases() {
 	ctx, cancel := context.WithTimeout(o.callCtx, endLeaseTimeout)
 	defer cancel()
 	for _, n := range o.leased {
-		if _, err := o.w.q.Attempts().Heartbeat(ctx, n, o.id, 0, 1, nil); err != nil {
+		if _, err := claim.Of(o.w.q).Heartbeat(ctx, n, o.id, 0, 1, nil); err != nil {
 			o.w.logError(o.id, n, "RunOne could not end its lease", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -45,23 +46,23 @@ func (p *partition) sendAll() {
 }
 
 // send makes the call of a request.
-func (p *partition) send(r *request) (queue.Reply, error) {
+func (p *partition) send(r *request) (claim.Reply, error) {
 	w := p.w
 	if r.fetch.N > 0 && len(w.partitions) > 1 {
 		defer p.watchSlots(r)()
 	}
 	switch {
 	case len(r.outcomes) > 0:
-		return w.q.Attempts().Settle(w.callCtx, p.number, w.id, queue.NewCall(), r.outcomes, r.fetch)
+		return claim.Of(w.q).Settle(w.callCtx, p.number, w.id, queue.NewCall(), r.outcomes, r.fetch)
 	case r.fetch.N > 0:
 		// Shutdown cancels this call. If Redis claims tasks for it, endLeases gives them back.
-		return w.q.Attempts().Fetch(w.fetchCtx, p.number, w.id, r.fetch)
+		return claim.Of(w.q).Fetch(w.fetchCtx, p.number, w.id, r.fetch)
 	}
-	return w.q.Attempts().Fetch(w.callCtx, p.number, w.id, r.fetch)
+	return claim.Of(w.q).Fetch(w.callCtx, p.number, w.id, r.fetch)
 }
 
 // handleReply settles the attempts of a request, and starts attempts for the tasks fetched.
-func (p *partition) handleReply(r *request, reply *queue.Reply) {
+func (p *partition) handleReply(r *request, reply *claim.Reply) {
 	received := time.Now()
 	p.mu.Lock()
 	for i, a := range r.attempts {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -209,7 +210,7 @@ func TestAWorkerFillsMoreSlotsThanACallGivesTasks(t *testing.T) {
 		}
 	}))
 	ids := s.enqueueAll(many(slots, queue.Task{Kind: "k", Timeout: time.Minute})...)
-	reply, err := s.q.Attempts().Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
+	reply, err := claim.Of(s.q).Fetch(s.ctx, 0, "another", claim.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 10_000}}})
 	if err != nil || len(reply.Claims) != 500 || !reply.More() {
 		t.Fatalf("a fetch of 10,000 tasks gets %d, %v, more: %v; want 500 of %d, more: true", len(reply.Claims), err, reply.More(), slots)
 	}
@@ -217,7 +218,7 @@ func TestAWorkerFillsMoreSlotsThanACallGivesTasks(t *testing.T) {
 	for _, c := range reply.Claims {
 		back = append(back, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release})
 	}
-	if _, err := s.q.Attempts().Settle(s.ctx, 0, "another", queue.NewCall(), back, queue.Ask{}); err != nil {
+	if _, err := claim.Of(s.q).Settle(s.ctx, 0, "another", queue.NewCall(), back, claim.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	s.run(w)

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/claim"
 )
 
 // slotTimeout is the time for which a request keeps its slots while its partition does not answer.
@@ -19,7 +21,7 @@ func (p *partition) watchSlots(r *request) (stop func()) {
 	check = func() {
 		try, endTry := context.WithTimeout(ctx, slotTimeout/2)
 		defer endTry()
-		err := p.w.q.Attempts().Answers(try, p.number)
+		err := claim.Of(p.w.q).Answers(try, p.number)
 		switch {
 		case ctx.Err() != nil: // the reply has arrived
 		case err == nil:

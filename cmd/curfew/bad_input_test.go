@@ -23,6 +23,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/faultproxy"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
@@ -165,7 +166,7 @@ func fillNamespace(t *testing.T, rdb redis.UniversalClient, name string) *string
 		t.Fatal(err)
 	}
 	agent := suspend(t, w, time.Hour, 0)
-	if _, err := q.Attempts().Heartbeat(t.Context(), 0, "w1", time.Hour, 0, nil); err != nil {
+	if _, err := claim.Of(q).Heartbeat(t.Context(), 0, "w1", time.Hour, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	return strings.NewReplacer("LIVE", live, "ENDED", ended, "PROMISE", promise, "AGENT", agent, "NAMESPACE", name, "RUN", startRun(t, q), "DEFINITIONFILE", definitionFile)

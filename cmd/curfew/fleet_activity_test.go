@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -44,10 +45,10 @@ func activeNamespace(t *testing.T) (url string) {
 	}
 
 	queuetest.Enqueue(t, q, queue.Task{ID: "0-AGENT", Kind: "agent", Queue: "agents"})
-	claim := w.Take(t, "0-AGENT", "agents")
+	held := w.Take(t, "0-AGENT", "agents")
 	child := queue.Task{ID: "0-AGENT.c", Kind: "render", Queue: "mail", Timeout: time.Second}
-	if outcome, err := q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: "0-AGENT", Epoch: claim.Epoch, Worker: "w1", Children: []queue.Task{child},
-		Wait: queue.Wait{Entry: 1, Digest: "d", Members: []queue.Member{{ID: child.ID}}, Limit: time.Hour}}); outcome != nil || err != nil {
+	if outcome, err := claim.Of(q).Suspend(t.Context(), claim.Suspension{Agent: "0-AGENT", Epoch: held.Epoch, Worker: "w1", Children: []queue.Task{child},
+		Wait: claim.Wait{Entry: 1, Digest: "d", Members: []claim.Member{{ID: child.ID}}, Limit: time.Hour}}); outcome != nil || err != nil {
 		t.Fatal(outcome, err)
 	}
 	pass(1020 * time.Millisecond)

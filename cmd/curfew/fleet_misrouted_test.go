@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -17,11 +18,11 @@ import (
 func lives(t *testing.T, q *queue.Queue, worker string, state queue.WorkerState, about string) {
 	t.Helper()
 	for p := range q.Partitions() {
-		if _, err := q.Attempts().Heartbeat(t.Context(), p, worker, time.Hour, 0, nil); err != nil {
+		if _, err := claim.Of(q).Heartbeat(t.Context(), p, worker, time.Hour, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		if about != "" {
-			if err := q.Attempts().Describe(t.Context(), p, worker, state, about); err != nil {
+			if err := claim.Of(q).Describe(t.Context(), p, worker, state, about); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -57,7 +58,7 @@ func awaitAsked(t *testing.T, q *queue.Queue, worker string) {
 func goodbye(t *testing.T, q *queue.Queue, worker string) {
 	t.Helper()
 	for p := range q.Partitions() {
-		if _, err := q.Attempts().Heartbeat(t.Context(), p, worker, 0, 1, nil); err != nil {
+		if _, err := claim.Of(q).Heartbeat(t.Context(), p, worker, 0, 1, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,10 +100,10 @@ func TestAWorkerIsDrained(t *testing.T) {
 func suspend(t *testing.T, w *queuetest.Taker, limit, timeout time.Duration) (id string) {
 	t.Helper()
 	id = queuetest.Enqueue(t, w.Q, queue.Task{Kind: "agent"}).ID
-	claim := w.Take(t, id, "default")
+	held := w.Take(t, id, "default")
 	child := queue.Task{ID: id + ".c", Kind: "k", Queue: "children", Timeout: timeout}
-	outcome, err := w.Q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: id, Epoch: claim.Epoch, Worker: w.Worker, Children: []queue.Task{child},
-		Wait: queue.Wait{Entry: 1, Digest: "d", Members: []queue.Member{{ID: child.ID}}, Limit: limit}})
+	outcome, err := claim.Of(w.Q).Suspend(t.Context(), claim.Suspension{Agent: id, Epoch: held.Epoch, Worker: w.Worker, Children: []queue.Task{child},
+		Wait: claim.Wait{Entry: 1, Digest: "d", Members: []claim.Member{{ID: child.ID}}, Limit: limit}})
 	if outcome != nil || err != nil {
 		t.Fatal(outcome, err)
 	}

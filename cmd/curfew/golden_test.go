@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -56,10 +57,10 @@ func goldenNamespace(t *testing.T) (url string) {
 	}
 	queuetest.Enqueue(t, q, queue.Task{ID: "0-APPROVAL", Kind: "approval", Promise: true, Timeout: 2 * time.Hour})
 	queuetest.Enqueue(t, q, queue.Task{ID: "0-AGENT", Kind: "agent"})
-	claim := w.Take(t, "0-AGENT", "default")
+	held := w.Take(t, "0-AGENT", "default")
 	child := queue.Task{ID: "0-AGENT.c", Kind: "render", Queue: "mail", Timeout: 30 * time.Minute}
-	if outcome, err := q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: "0-AGENT", Epoch: claim.Epoch, Worker: "w1", Children: []queue.Task{child},
-		Wait: queue.Wait{Entry: 1, Digest: "d", Members: []queue.Member{{ID: child.ID}}, Limit: time.Hour}}); outcome != nil || err != nil {
+	if outcome, err := claim.Of(q).Suspend(t.Context(), claim.Suspension{Agent: "0-AGENT", Epoch: held.Epoch, Worker: "w1", Children: []queue.Task{child},
+		Wait: claim.Wait{Entry: 1, Digest: "d", Members: []claim.Member{{ID: child.ID}}, Limit: time.Hour}}); outcome != nil || err != nil {
 		t.Fatal(outcome, err)
 	}
 	if _, err := q.Pause(t.Context(), "slow"); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 	"github.com/curfew-dev/curfew/queue"
@@ -22,10 +23,10 @@ func TestTheJSONOfEachCommandUsesTheVocabulary(t *testing.T) {
 	w.Settle(t, queue.Outcome{ID: done, Epoch: w.Take(t, done, "a").Epoch, Verb: queue.Fail, Error: "no"})
 	task.Queue = "b"
 	agent := queuetest.Enqueue(t, q, task).ID
-	claim := w.Take(t, agent, "b")
+	held := w.Take(t, agent, "b")
 	child := queuetest.Enqueue(t, q, queue.Task{ID: agent + ".c", Kind: "approval", Promise: true, Timeout: time.Minute}).ID
-	if _, err := q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: "w", Note: queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("step s\n1")}}},
-		Wait: queue.Wait{Entry: 2, Digest: "d", Mode: queue.WaitAll, Reason: "why", Limit: time.Minute, Members: []queue.Member{{ID: child}}}}); err != nil {
+	if _, err := claim.Of(q).Suspend(t.Context(), claim.Suspension{Agent: agent, Epoch: held.Epoch, Worker: "w", Note: claim.Note{Entries: []claim.Entry{{Number: 1, Text: []byte("step s\n1")}}},
+		Wait: claim.Wait{Entry: 2, Digest: "d", Mode: queue.WaitAll, Reason: "why", Limit: time.Minute, Members: []claim.Member{{ID: child}}}}); err != nil {
 		t.Fatal(err)
 	}
 	queuetest.Enqueue(t, q, queue.Task{Kind: "k", Queue: "emial", Delay: time.Hour})

@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/metrics"
@@ -127,8 +128,8 @@ func newDamagedFigures(t *testing.T) *damagedFigures {
 	s.run(queue.Outcome{Verb: queue.Fail, Class: queue.ClassTimeout})
 	agent := queuetest.Enqueue(t, s.q, queue.Task{Kind: "agent", Queue: "gpu"}).ID
 	epoch := s.worker.Take(t, agent, "gpu").Epoch
-	if _, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: agent, Epoch: epoch, Worker: "w", Children: []queue.Task{{ID: agent + ".c", Kind: "agent", Queue: "other"}},
-		Wait: queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAny, Members: []queue.Member{{ID: agent + ".c"}}}}); err != nil {
+	if _, err := claim.Of(s.q).Suspend(t.Context(), claim.Suspension{Agent: agent, Epoch: epoch, Worker: "w", Children: []queue.Task{{ID: agent + ".c", Kind: "agent", Queue: "other"}},
+		Wait: claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAny, Members: []claim.Member{{ID: agent + ".c"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	return s

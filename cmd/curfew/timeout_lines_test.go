@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -23,8 +24,8 @@ func TestACommandThatEndsALateTaskSaysSo(t *testing.T) {
 		agent = queuetest.Enqueue(t, q, queue.Task{Kind: "agent", Queue: line}).ID
 		child = agent + ".c"
 		epoch := w.Take(t, agent, line).Epoch
-		if _, err := q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: agent, Epoch: epoch, Worker: "w", Children: []queue.Task{{ID: child, Kind: "step", Timeout: time.Millisecond}},
-			Wait: queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAny, Members: []queue.Member{{ID: child}}}}); err != nil {
+		if _, err := claim.Of(q).Suspend(t.Context(), claim.Suspension{Agent: agent, Epoch: epoch, Worker: "w", Children: []queue.Task{{ID: child, Kind: "step", Timeout: time.Millisecond}},
+			Wait: claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAny, Members: []claim.Member{{ID: child}}}}); err != nil {
 			t.Fatal(err)
 		}
 		await.Until(t, "the task is late", func() bool {

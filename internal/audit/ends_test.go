@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -22,8 +23,8 @@ func TestALostEndIsHandedOverAfterARepair(t *testing.T) {
 		do(t, q, []string{"DEL {r}:ends:0-g"})
 		suspend := func(epoch int64) *queue.WaitOutcome {
 			t.Helper()
-			w := queue.Wait{Entry: 3, Digest: "d", Mode: queue.WaitCollect}
-			answer, err := q.Attempts().Suspend(ctx, queue.Suspension{Agent: "0-g", Epoch: epoch, Worker: "w1", Wait: w})
+			w := claim.Wait{Entry: 3, Digest: "d", Mode: queue.WaitCollect}
+			answer, err := claim.Of(q).Suspend(ctx, claim.Suspension{Agent: "0-g", Epoch: epoch, Worker: "w1", Wait: w})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +37,7 @@ func TestALostEndIsHandedOverAfterARepair(t *testing.T) {
 		if len(left) > 0 || len(remedies) != 1 || !strings.Contains(strings.Join(remedies[0].Does, ", "), "add 2 to ends:0-g, give the agent back") {
 			t.Fatalf("Repair does %v and leaves %v", remedies, left)
 		}
-		trip, err := q.Attempts().Fetch(ctx, 0, "w1", queue.Ask{N: 1, Seq: 99, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "q0-g", N: 1}}})
+		trip, err := claim.Of(q).Fetch(ctx, 0, "w1", claim.Ask{N: 1, Seq: 99, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "q0-g", N: 1}}})
 		if err != nil || len(trip.Claims) != 1 {
 			t.Fatal(trip.Claims, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -24,12 +25,12 @@ func TestAnAgentWhoseLimitInItsOwnersWaitIsOverIsNotWoken(t *testing.T) {
 	suspend := func(agent string, child queue.Task, patience time.Duration) {
 		t.Helper()
 		seq++
-		got, err := q.Attempts().Fetch(ctx, 0, "w1", queue.Ask{N: 1, Seq: seq, Lease: 48 * time.Hour, Quotas: []queue.Quota{{Queue: "default", N: 1}}})
+		got, err := claim.Of(q).Fetch(ctx, 0, "w1", claim.Ask{N: 1, Seq: seq, Lease: 48 * time.Hour, Quotas: []claim.Quota{{Queue: "default", N: 1}}})
 		if err != nil || len(got.Claims) != 1 || got.Claims[0].ID != agent {
 			t.Fatal(got, err)
 		}
-		w := queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Members: []queue.Member{{ID: child.ID, Patience: patience}}}
-		if _, err := q.Attempts().Suspend(ctx, queue.Suspension{Agent: agent, Epoch: 1, Worker: "w1", Wait: w, Children: []queue.Task{child}}); err != nil {
+		w := claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Members: []claim.Member{{ID: child.ID, Patience: patience}}}
+		if _, err := claim.Of(q).Suspend(ctx, claim.Suspension{Agent: agent, Epoch: 1, Worker: "w1", Wait: w, Children: []queue.Task{child}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/queue"
@@ -36,31 +37,31 @@ func furnished(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 		do(q.Engine().Library().Run(ctx, q.Client(), "enqueue", q.Root(0), wire.Tasks(words)...))
 	}
 	seq := int64(0)
-	claim := func(ids ...string) {
+	held := func(ids ...string) {
 		for _, id := range ids {
 			seq++
 			enqueue("id", id, "kind", "k", "queue", "q"+id, "timeout_ms", "3600000")
-			do(q.Attempts().Fetch(ctx, 0, "w1", queue.Ask{N: 1, Seq: seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "q" + id, N: 1}}}))
+			do(claim.Of(q).Fetch(ctx, 0, "w1", claim.Ask{N: 1, Seq: seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "q" + id, N: 1}}}))
 		}
 	}
-	claim("0-r", "0-e", "0-a")
-	do(q.Attempts().Settle(ctx, 0, "w1", queue.NewCall(), []queue.Outcome{{ID: "0-e", Epoch: 1, Verb: queue.Fail, Error: "e"}}, queue.Ask{}))
-	w := queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Mask: "obbbb"}
+	held("0-r", "0-e", "0-a")
+	do(claim.Of(q).Settle(ctx, 0, "w1", queue.NewCall(), []queue.Outcome{{ID: "0-e", Epoch: 1, Verb: queue.Fail, Error: "e"}}, claim.Ask{}))
+	w := claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Mask: "obbbb"}
 	var children []queue.Task
 	for i := range 2 {
 		id := fmt.Sprint("0-a.", i)
-		w.Members = append(w.Members, queue.Member{ID: id, Mask: w.Mask})
+		w.Members = append(w.Members, claim.Member{ID: id, Mask: w.Mask})
 		children = append(children, queue.Task{ID: id, Kind: "k", Promise: true})
 	}
-	do(q.Attempts().Suspend(ctx, queue.Suspension{Agent: "0-a", Epoch: 1, Worker: "w1", Wait: w, Children: children}))
-	claim("0-g")
-	do(nil, q.Attempts().Remember(ctx, "0-g", 1, "w1", queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("collect")}}}))
+	do(claim.Of(q).Suspend(ctx, claim.Suspension{Agent: "0-a", Epoch: 1, Worker: "w1", Wait: w, Children: children}))
+	held("0-g")
+	do(nil, claim.Of(q).Remember(ctx, "0-g", 1, "w1", claim.Note{Entries: []claim.Entry{{Number: 1, Text: []byte("collect")}}}))
 	for i := range 3 {
 		id := fmt.Sprint("0-g.", i)
 		do(q.Enqueue(ctx, queue.Task{ID: id, Kind: "k", Promise: true}))
 		do(q.Resolve(ctx, id, nil))
 		if i == 1 {
-			do(q.Attempts().Suspend(ctx, queue.Suspension{Agent: "0-g", Epoch: 1, Worker: "w1", Wait: queue.Wait{Entry: 2, Digest: "d", Mode: queue.WaitCollect}}))
+			do(claim.Of(q).Suspend(ctx, claim.Suspension{Agent: "0-g", Epoch: 1, Worker: "w1", Wait: claim.Wait{Entry: 2, Digest: "d", Mode: queue.WaitCollect}}))
 		}
 	}
 	do(q.Enqueue(ctx, queue.Task{ID: "0-r.c", Kind: "k"}))

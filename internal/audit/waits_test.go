@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/wire"
@@ -33,15 +34,15 @@ func waiters(t *testing.T) *Snapshot {
 	}
 	for i, id := range []string{"0-a", "0-f", "0-w", "0-l"} {
 		do(q.Engine().Library().Run(ctx, q.Client(), "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
-		do(q.Attempts().Fetch(ctx, 0, "w1", queue.Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []queue.Quota{{Queue: "default", N: 1}}}))
+		do(claim.Of(q).Fetch(ctx, 0, "w1", claim.Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []claim.Quota{{Queue: "default", N: 1}}}))
 	}
-	suspend := func(agent string, w queue.Wait, children []queue.Task) {
+	suspend := func(agent string, w claim.Wait, children []queue.Task) {
 		t.Helper()
 		w.Entry, w.Digest = 1, "d"
 		for _, c := range children {
-			w.Members = append(w.Members, queue.Member{ID: c.ID, Mask: w.Mask, Patience: w.Limit / 2})
+			w.Members = append(w.Members, claim.Member{ID: c.ID, Mask: w.Mask, Patience: w.Limit / 2})
 		}
-		do(q.Attempts().Suspend(ctx, queue.Suspension{Agent: agent, Epoch: 1, Worker: "w1", Wait: w, Children: children}))
+		do(claim.Of(q).Suspend(ctx, claim.Suspension{Agent: agent, Epoch: 1, Worker: "w1", Wait: w, Children: children}))
 	}
 	promises := func(agent string, n int) (children []queue.Task) {
 		for i := range n {
@@ -49,11 +50,11 @@ func waiters(t *testing.T) *Snapshot {
 		}
 		return children
 	}
-	suspend("0-a", queue.Wait{Mode: queue.WaitAll, Limit: time.Hour, Mask: "obbbn"}, promises("0-a", 3))
+	suspend("0-a", claim.Wait{Mode: queue.WaitAll, Limit: time.Hour, Mask: "obbbn"}, promises("0-a", 3))
 	do(q.Resolve(ctx, "0-a.0", nil))
-	suspend("0-w", queue.Wait{Mode: queue.WaitAny}, promises("0-w", 1))
+	suspend("0-w", claim.Wait{Mode: queue.WaitAny}, promises("0-w", 1))
 	do(q.Resolve(ctx, "0-w.0", nil))
-	suspend("0-l", queue.Wait{Mode: queue.WaitAny, CancelLosers: true}, promises("0-l", 104))
+	suspend("0-l", claim.Wait{Mode: queue.WaitAny, CancelLosers: true}, promises("0-l", 104))
 	do(q.Resolve(ctx, "0-l.7", nil))
 	do(q.EnqueueAll(ctx, promises("0-f", 2)))
 	do(q.Engine().Call(ctx, 0, "suspend", "0-f", 1, "w1", queue.NewCall(), // the first of two parts

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/operate"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -104,10 +105,10 @@ func TestProblemsAreFound(t *testing.T) {
 		return func() { do(t, rdb, "CONFIG", "SET", name, value) }
 	}
 	worker := func(about string) {
-		if _, err := q.Attempts().Heartbeat(t.Context(), 0, "w1", time.Hour, 0, nil); err != nil {
+		if _, err := claim.Of(q).Heartbeat(t.Context(), 0, "w1", time.Hour, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Attempts().Describe(t.Context(), 0, "w1", queue.WorkerRunning, about); err != nil {
+		if err := claim.Of(q).Describe(t.Context(), 0, "w1", queue.WorkerRunning, about); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,12 +224,12 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 func bounce(t *testing.T, q *queue.Queue) {
 	t.Helper()
 	queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "leter"})
-	got, err := q.Attempts().Fetch(t.Context(), 0, "w1", queue.Ask{N: 1, Seq: 1, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "email", N: 1}}})
+	got, err := claim.Of(q).Fetch(t.Context(), 0, "w1", claim.Ask{N: 1, Seq: 1, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
 	if err != nil || len(got.Claims) != 1 {
 		t.Fatal(got, err)
 	}
 	c := got.Claims[0]
-	if _, err := q.Attempts().Settle(t.Context(), 0, "w1", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: time.Hour, Error: "no handler"}}, queue.Ask{}); err != nil {
+	if _, err := claim.Of(q).Settle(t.Context(), 0, "w1", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: time.Hour, Error: "no handler"}}, claim.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -42,6 +42,7 @@ type Engine struct {
 
 	observers atomic.Pointer[[]Observer] // nil until Observe is called
 	listeners listeners                  // of reports
+	wakeLines wakeLines
 }
 
 // New checks the server and composes the scripts. It changes no data. It returns an error of package refusal

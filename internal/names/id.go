@@ -6,6 +6,7 @@ package names
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -165,4 +166,22 @@ func Valid(name, more string) bool {
 // digit (lua/check/values.lua).
 func Word(text string) bool {
 	return text != "" && len(text) <= 640 && alphanumeric(text[0]) && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// CheckWorker refuses an id that a worker cannot have.
+func CheckWorker(worker string) error {
+	if !Word(worker) {
+		return refusal.Invalid("worker", "%q must be one word of up to 640 bytes, in ASCII, that begins with a letter or digit", refusal.Clip(worker))
+	}
+	return nil
+}
+
+// CheckOwner checks that all tasks are children of owner. An empty owner accepts all ids.
+func CheckOwner(owner string, ids []string) error {
+	for _, id := range ids {
+		if owner != "" && OwnerOf(id) != owner {
+			return fmt.Errorf("%w: %s", refusal.ErrNotOwner, refusal.Clip(id))
+		}
+	}
+	return nil
 }

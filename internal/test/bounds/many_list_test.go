@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -87,7 +88,7 @@ func crowdedLists(t *testing.T, q *queue.Queue, n int) time.Time {
 		t.Fatal(err)
 	}
 	for done, seq := 0, int64(1); done < n/100+50; seq++ { // the last 50 run on
-		trip, err := q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: min(500, n/100-done), Seq: seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "done", N: 500}}})
+		trip, err := claim.Of(q).Fetch(t.Context(), 0, "w", claim.Ask{N: min(500, n/100-done), Seq: seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "done", N: 500}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func crowdedLists(t *testing.T, q *queue.Queue, n int) time.Time {
 				outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
 			}
 		}
-		if _, err := q.Attempts().Settle(t.Context(), 0, "w", queue.NewCall(), outcomes, queue.Ask{}); err != nil {
+		if _, err := claim.Of(q).Settle(t.Context(), 0, "w", queue.NewCall(), outcomes, claim.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 		if done += len(trip.Claims); len(trip.Claims) == 0 || done >= n/100 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -51,16 +52,16 @@ func crowded(t *testing.T, q *queue.Queue) (agent string, members, ids []string)
 		return ids
 	}
 	taker := queuetest.Taker{Q: q, Worker: "w"}
-	claim := taker.Take(t, queuetest.Enqueue(t, q, queue.Task{Queue: "agents"}).ID, "agents")
-	suspended := queue.Suspension{Agent: claim.ID, Epoch: claim.Epoch, Worker: "w",
-		Wait: queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Limit: time.Hour}}
+	held := taker.Take(t, queuetest.Enqueue(t, q, queue.Task{Queue: "agents"}).ID, "agents")
+	suspended := claim.Suspension{Agent: held.ID, Epoch: held.Epoch, Worker: "w",
+		Wait: claim.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll, Limit: time.Hour}}
 	members = enqueue(many, func(i int) queue.Task {
-		return queue.Task{ID: claim.ID + "." + strconv.Itoa(i), Kind: "child", Promise: true}
+		return queue.Task{ID: held.ID + "." + strconv.Itoa(i), Kind: "child", Promise: true}
 	})
 	for _, id := range members {
-		suspended.Wait.Members = append(suspended.Wait.Members, queue.Member{ID: id, Patience: time.Minute})
+		suspended.Wait.Members = append(suspended.Wait.Members, claim.Member{ID: id, Patience: time.Minute})
 	}
-	if _, err := q.Attempts().Suspend(ctx, suspended); err != nil {
+	if _, err := claim.Of(q).Suspend(ctx, suspended); err != nil {
 		t.Fatal(err)
 	}
 	ended := enqueue(1100, func(i int) queue.Task {
@@ -76,7 +77,7 @@ func crowded(t *testing.T, q *queue.Queue) (agent string, members, ids []string)
 	if _, err := pipe.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return claim.ID, members, enqueue(many, func(i int) queue.Task {
+	return held.ID, members, enqueue(many, func(i int) queue.Task {
 		return queue.Task{Kind: "k", Timeout: time.Hour, IdempotencyKey: fmt.Sprint("key", i)}
 	})
 }
@@ -120,8 +121,8 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		{"Stats", func(ctx context.Context) error { _, err := q.Stats(ctx); return err }},
 		{"Kinds", func(ctx context.Context) error { _, err := q.Kinds(ctx); return err }},
 		{"GetAll", func(ctx context.Context) error { _, err := q.GetAll(ctx, ids[:5000]); return err }},
-		{"Recall", func(ctx context.Context) error { _, err := q.Attempts().Recall(ctx, agent); return err }},
-		{"Children", func(ctx context.Context) error { _, err := q.Attempts().Children(ctx, agent, members); return err }},
+		{"Recall", func(ctx context.Context) error { _, err := claim.Of(q).Recall(ctx, agent); return err }},
+		{"Children", func(ctx context.Context) error { _, err := claim.Of(q).Children(ctx, agent, members); return err }},
 		{"Pause", func(ctx context.Context) error { _, err := q.Pause(ctx, "queue1"); return err }},
 		{"Resume", func(ctx context.Context) error { _, err := q.Resume(ctx, "queue1"); return err }},
 		{"LimitRunning", func(ctx context.Context) error { _, err := q.LimitRunning(ctx, "queue1", 5); return err }},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
@@ -89,8 +90,8 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 func (s *stage) hold(lease time.Duration) string {
 	s.Helper()
 	id := s.Enqueue(queue.Task{Kind: "quick"})[0]
-	ask := queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
-	if trip, err := s.Q.Attempts().Fetch(s.Context(), 0, "dead", ask); err != nil || len(trip.Claims) != 1 {
+	ask := claim.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []claim.Quota{{Queue: "default", N: 1}}}
+	if trip, err := claim.Of(s.Q).Fetch(s.Context(), 0, "dead", ask); err != nil || len(trip.Claims) != 1 {
 		s.Fatalf("Fetch = %+v, %v", trip, err)
 	}
 	return id

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/queue"
@@ -124,7 +125,7 @@ func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 func (s *stage) clerk(ctx context.Context) error {
 	q, name := s.Another(), "clerk"
 	for seq := int64(1); ctx.Err() == nil; seq++ {
-		trip, err := q.Attempts().Fetch(s.Context(), 0, name, queue.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "clerk", N: 5}}})
+		trip, err := claim.Of(q).Fetch(s.Context(), 0, name, claim.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "clerk", N: 5}}})
 		if err != nil {
 			s.Ledger.Complain(err)
 			continue
@@ -134,7 +135,7 @@ func (s *stage) clerk(ctx context.Context) error {
 			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: fmt.Append(nil, c.ID, " in ", seq)}
 		}
 		if len(outcomes) > 0 {
-			done, err := q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), outcomes, queue.Ask{})
+			done, err := claim.Of(q).Settle(s.Context(), 0, name, queue.NewCall(), outcomes, claim.Ask{})
 			if err != nil {
 				s.Ledger.Complain(err)
 			}
@@ -145,12 +146,12 @@ func (s *stage) clerk(ctx context.Context) error {
 			}
 		}
 		// It holds no task now, so the server can give back those whose reply was lost.
-		if _, err := q.Attempts().Heartbeat(s.Context(), 0, name, time.Minute, seq, nil); err != nil {
+		if _, err := claim.Of(q).Heartbeat(s.Context(), 0, name, time.Minute, seq, nil); err != nil {
 			s.Ledger.Complain(err)
 		}
 		harness.Pass(2 * time.Millisecond) // sleeps: a clerk is not notified of tasks
 	}
-	_, err := q.Attempts().Heartbeat(s.Context(), 0, name, 0, 1<<40, nil)
+	_, err := claim.Of(q).Heartbeat(s.Context(), 0, name, 0, 1<<40, nil)
 	return err
 }
 

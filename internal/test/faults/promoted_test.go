@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -139,7 +140,7 @@ func (s *stage) claimOne(line, worker string) queue.Claim {
 // take fetches a task.
 func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 	s.Helper()
-	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
+	trip, err := claim.Of(s.Q).Fetch(s.Context(), 0, worker, claim.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []claim.Quota{{Queue: line, N: 1}}})
 	if err != nil || len(trip.Claims) != 1 {
 		s.Fatalf("Fetch = %+v, %v, want one claim", trip, err)
 	}
@@ -149,7 +150,7 @@ func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 // report completes a claim, and returns the verdict.
 func (s *stage) report(c queue.Claim, worker string) queue.Verdict {
 	s.Helper()
-	trip, err := s.Q.Attempts().Settle(s.Context(), 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})
+	trip, err := claim.Of(s.Q).Settle(s.Context(), 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, claim.Ask{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -125,7 +126,7 @@ func TestOpenNeedsNoOtherRight(t *testing.T) {
 			}
 		}
 		s.rdb.RPush(t.Context(), root+":wake:q", "x")
-		if _, err := q.Attempts().WakeLine(0, []string{"q"}).Await(t.Context(), time.Second); err != nil {
+		if _, err := claim.Of(q).WakeLine(0, []string{"q"}).Await(t.Context(), time.Second); err != nil {
 			t.Errorf("with %s: Await = %v", way, err)
 		}
 		rules := s.rdb.Do(t.Context(), "acl", "list").Val().([]any)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/luacount"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -59,11 +60,11 @@ var scenes = []scene{
 		return claims
 	}, do: func(s *stage, n int, claims []queue.Claim) { s.settle(claims, n) }},
 	{name: "heartbeat", prepare: claimed, do: func(s *stage, _ int, claims []queue.Claim) {
-		held := make([]queue.Held, len(claims))
+		held := make([]claim.Held, len(claims))
 		for i, c := range claims {
-			held[i] = queue.Held{ID: c.ID, Epoch: c.Epoch}
+			held[i] = claim.Held{ID: c.ID, Epoch: c.Epoch}
 		}
-		stops, err := s.q.Attempts().Heartbeat(s.t.Context(), 0, worker, time.Hour, 0, held)
+		stops, err := claim.Of(s.q).Heartbeat(s.t.Context(), 0, worker, time.Hour, 0, held)
 		s.want(0, len(stops), err)
 	}},
 	{name: "cancel", prepare: enqueued, do: func(s *stage, n int, claims []queue.Claim) {
@@ -189,15 +190,15 @@ func (s *stage) call(function string, args ...any) {
 }
 
 // ask asks for n tasks.
-func (s *stage) ask(n int) queue.Ask {
+func (s *stage) ask(n int) claim.Ask {
 	s.seq++
-	return queue.Ask{N: n, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "default", N: n}}}
+	return claim.Ask{N: n, Seq: s.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "default", N: n}}}
 }
 
 // fetch asks for n tasks and gets the number that is wanted.
 func (s *stage) fetch(n, want int) []queue.Claim {
 	s.t.Helper()
-	reply, err := s.q.Attempts().Fetch(s.t.Context(), 0, worker, s.ask(n))
+	reply, err := claim.Of(s.q).Fetch(s.t.Context(), 0, worker, s.ask(n))
 	s.want(want, len(reply.Claims), err)
 	return reply.Claims
 }
@@ -209,11 +210,11 @@ func (s *stage) settle(claims []queue.Claim, n int) {
 	for i, c := range claims {
 		outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte("done")}
 	}
-	var ask queue.Ask
+	var ask claim.Ask
 	if n > 0 {
 		ask = s.ask(n)
 	}
-	reply, err := s.q.Attempts().Settle(s.t.Context(), 0, worker, queue.NewCall(), outcomes, ask)
+	reply, err := claim.Of(s.q).Settle(s.t.Context(), 0, worker, queue.NewCall(), outcomes, ask)
 	done := 0
 	for _, v := range reply.Verdicts {
 		if v.Accepted() {
@@ -234,13 +235,13 @@ func (s *stage) sweep(n int) {
 // suspend makes an agent create n children and wait for all of them.
 func (s *stage) suspend(agent queue.Claim, n int) {
 	s.t.Helper()
-	asks := queue.Suspension{Agent: agent.ID, Epoch: agent.Epoch, Worker: worker, Wait: queue.Wait{Entry: 1, Digest: "wait", Label: "all"}}
+	asks := claim.Suspension{Agent: agent.ID, Epoch: agent.Epoch, Worker: worker, Wait: claim.Wait{Entry: 1, Digest: "wait", Label: "all"}}
 	for i := range n {
 		id := agent.ID + "." + strconv.Itoa(10+i)
 		asks.Children = append(asks.Children, queue.Task{ID: id, Kind: "render", Payload: []byte(payload)})
-		asks.Wait.Members = append(asks.Wait.Members, queue.Member{ID: id})
+		asks.Wait.Members = append(asks.Wait.Members, claim.Member{ID: id})
 	}
-	outcome, err := s.q.Attempts().Suspend(s.t.Context(), asks)
+	outcome, err := claim.Of(s.q).Suspend(s.t.Context(), asks)
 	s.must(err)
 	if outcome != nil {
 		s.t.Fatalf("the agent does not wait: %+v", outcome)

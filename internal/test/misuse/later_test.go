@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/test/faultproxy"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -23,8 +24,8 @@ import (
 
 // calls returns calls that write and calls that only read, by name.
 func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Context) error) {
-	attempts := q.Attempts()
-	ask := queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
+	attempts := claim.Of(q)
+	ask := claim.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 1}}}
 	done := []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete}}
 	last := func(_ any, err error) error { return err }
 	writes = map[string]func(context.Context) error{
@@ -41,12 +42,12 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"DefineKind": func(ctx context.Context) error { return q.DefineKind(ctx, "k", queue.Defaults{}) },
 		"Pause":      func(ctx context.Context) error { return last(q.Pause(ctx, "default")) },
 		"Fetch":      func(ctx context.Context) error { return last(attempts.Fetch(ctx, 0, "w", ask)) },
-		"Settle":     func(ctx context.Context) error { return last(attempts.Settle(ctx, 0, "w", "c", done, queue.Ask{})) },
+		"Settle":     func(ctx context.Context) error { return last(attempts.Settle(ctx, 0, "w", "c", done, claim.Ask{})) },
 		"Heartbeat":  func(ctx context.Context) error { return last(attempts.Heartbeat(ctx, 0, "w", time.Minute, 0, nil)) },
-		"Remember":   func(ctx context.Context) error { return attempts.Remember(ctx, id, 1, "w", queue.Note{}) },
+		"Remember":   func(ctx context.Context) error { return attempts.Remember(ctx, id, 1, "w", claim.Note{}) },
 		"Drain":      func(ctx context.Context) error { return last(q.Drain(ctx, "default", "")) },
 		"Reject":     func(ctx context.Context) error { return last(q.Reject(ctx, id, "no")) },
-		"CancelAs":   func(ctx context.Context) error { return last(attempts.CancelAs(ctx, "call", "", []string{id}, "")) },
+		"CancelAs":   func(ctx context.Context) error { return last(q.CancelAs(ctx, "call", "", []string{id}, "")) },
 		"StopWorker": func(ctx context.Context) error { return q.StopWorker(ctx, "w") },
 		"Describe":   func(ctx context.Context) error { return attempts.Describe(ctx, 0, "w", "running", "{}") },
 		"Sweep":      func(ctx context.Context) error { return last(reaper.Sweep(ctx, q, 0, "r", 100, time.Second)) },

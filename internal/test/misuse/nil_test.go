@@ -42,8 +42,6 @@ func given(q *queue.Queue) map[string][]any {
 	w := worker.New(q, worker.Config{})
 	return map[string][]any{
 		"queue.Queue":      {(*queue.Queue)(nil), new(queue.Queue), q},
-		"queue.Attempts":   {queue.Attempts{}, q.Attempts()},
-		"queue.WakeLine":   {(*queue.WakeLine)(nil), new(queue.WakeLine), q.Attempts().WakeLine(0, []string{"q"})},
 		"queue.Task":       {(*queue.Task)(nil)},
 		"queue.Record":     {(*queue.Record)(nil)},
 		"worker.Worker":    {(*worker.Worker)(nil), new(worker.Worker), worker.New(nil, worker.Config{}), w},
@@ -55,7 +53,7 @@ func given(q *queue.Queue) map[string][]any {
 
 // results are types that only calls return. Their methods are not called here.
 var results = []string{"agentwait.AllTasksFailedError", "agentwait.BadSignalError", "agentwait.TimeoutResult", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
-	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "inspect.Whole", "queue.ChildError", "queue.Claim", "queue.Reply", "queue.TaskFailedError", "queue.TaskTimedOutError"}
+	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "inspect.Whole", "queue.Claim", "queue.TaskFailedError", "queue.TaskTimedOutError"}
 
 // functions returns calls of functions, with nil for each argument that can be nil.
 func functions(q *queue.Queue) map[string][]func() error {
@@ -112,6 +110,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"metrics.NewWorker":    {void(func() { metrics.NewWorker(nil, metrics.Config{}) })},
 		"inspect.Kinds":        {func() error { return last(inspect.Kinds(none, q)) }, func() error { return last(inspect.Kinds(ctx, nil)) }},
 		"inspect.Purge":        {func() error { return last(inspect.Purge(none, q, inspect.Filter{})) }, func() error { return last(inspect.Purge(ctx, nil, inspect.Filter{})) }},
+		"queue.ReadRefusal":    {func() error { return queue.ReadRefusal(nil, nil) }},
 		"queue.ReadRecord":     {func() error { return last(queue.ReadRecord("0-x", nil)) }},
 		"inspect.Suggest":      {func() error { return last(inspect.Suggest(none, q, "k")) }, func() error { return last(inspect.Suggest(ctx, nil, "k")) }},
 		"inspect.Figures":      {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
@@ -246,7 +245,7 @@ func TestNilIsRefusedInWords(t *testing.T) {
 
 // harmless are methods for which nil is a valid value, and functions that take an error or a list.
 var harmless = map[string]bool{"flow.Schema": true, "flow.Reference": true, "flow.Presets": true, "flow.Decides": true, "flow.Run.Mermaid": true, "flow.Plan.String": true, "inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
-	"queue.Queue.Attempts": true, // the methods of its result return errors
+	"queue.AppendTasks": true, "queue.Queue.TraceSendAll": true, // for packages of this module, which have checked their arguments
 	// An agent embeds the context of its handler, and these are methods of that context.
 	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}
 

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -24,7 +25,7 @@ func TestTheRightsToRepair(t *testing.T) {
 	ctx := t.Context()
 	kept := must[queue.Receipt](t)(whole.Enqueue(ctx, queue.Task{Kind: "k", Timeout: time.Hour, IdempotencyKey: "key"})).ID
 	child := must[queue.Receipt](t)(whole.Enqueue(ctx, queue.Task{Kind: "k", ID: kept + ".c"})).ID
-	must[queue.Reply](t)(whole.Attempts().Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}))
+	must[claim.Reply](t)(claim.Of(whole).Fetch(ctx, 0, "w", claim.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 1}}}))
 	if _, err := whole.Pause(ctx, "quiet"); err != nil {
 		t.Fatal(err)
 	}

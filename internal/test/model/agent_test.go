@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/queue"
@@ -124,7 +125,7 @@ func (p *player) begin(t *rapid.T) {
 	}
 	p.enqueueAll(t, []map[string]string{f})
 	p.seq++
-	p.fetchAs(t, drawWorker.Draw(t, "worker"), queue.Ask{N: 2, Seq: p.seq, Lease: 200 * time.Millisecond, Quotas: []queue.Quota{{Queue: "p", N: 1}, {Queue: "q", N: 1}}})
+	p.fetchAs(t, drawWorker.Draw(t, "worker"), claim.Ask{N: 2, Seq: p.seq, Lease: 200 * time.Millisecond, Quotas: []claim.Quota{{Queue: "p", N: 1}, {Queue: "q", N: 1}}})
 }
 
 // outwait moves the clock to where a wait is out of time, or almost, and sweeps. Or it moves
@@ -135,7 +136,7 @@ func (p *player) outwait(t *rapid.T) {
 			p.wait(t, task.attemptAt-p.m.now+rapid.SampledFrom([]int64{1, 0, 1}).Draw(t, "beyond"))
 			p.compare(t)
 			p.seq++
-			p.fetchAs(t, drawWorker.Draw(t, "worker"), queue.Ask{N: 4, Seq: p.seq, Lease: 20 * time.Millisecond, Quotas: []queue.Quota{{Queue: "p", N: 2}, {Queue: "q", N: 2}}})
+			p.fetchAs(t, drawWorker.Draw(t, "worker"), claim.Ask{N: 4, Seq: p.seq, Lease: 20 * time.Millisecond, Quotas: []claim.Quota{{Queue: "p", N: 2}, {Queue: "q", N: 2}}})
 			return
 		}
 	}

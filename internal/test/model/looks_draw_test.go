@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -14,7 +15,7 @@ import (
 type lookPlan struct {
 	partition int
 	begins    int // when the wait begins
-	wait      queue.Wait
+	wait      claim.Wait
 	members   []lookMember
 	acts      []lookAct
 	looks     []int // the instants of rare sweeps
@@ -104,9 +105,9 @@ func drawLookMember(r *rand.Rand, i int) lookMember {
 	return m
 }
 
-func drawLookWait(r *rand.Rand, n int) queue.Wait {
+func drawLookWait(r *rand.Rand, n int) claim.Wait {
 	modes := []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled}
-	w := queue.Wait{Entry: 1, Mode: modes[r.IntN(len(modes))], Digest: "d", Label: "l", Need: 1 + r.IntN(n), Proceed: r.IntN(2) == 0,
+	w := claim.Wait{Entry: 1, Mode: modes[r.IntN(len(modes))], Digest: "d", Label: "l", Need: 1 + r.IntN(n), Proceed: r.IntN(2) == 0,
 		KeepPending: r.IntN(2) == 0, CancelLosers: r.IntN(2) == 0, Mask: []string{"obbbb", "obbbb", "obbbn", "ooooo"}[r.IntN(4)]}
 	switch r.IntN(4) {
 	case 0:

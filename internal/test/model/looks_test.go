@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/size"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -190,8 +191,8 @@ func (g *lookGame) task(m lookMember) queue.Task {
 }
 
 func (g *lookGame) fetch(worker, name string) {
-	reply, err := g.q.Attempts().Fetch(g.ctx, g.partition, worker, queue.Ask{N: 50, Seq: g.plays, Lease: 30 * time.Minute,
-		Quotas: []queue.Quota{{Queue: name, N: 50}}})
+	reply, err := claim.Of(g.q).Fetch(g.ctx, g.partition, worker, claim.Ask{N: 50, Seq: g.plays, Lease: 30 * time.Minute,
+		Quotas: []claim.Quota{{Queue: name, N: 50}}})
 	g.check(err)
 	for _, c := range reply.Claims {
 		g.epochs[c.ID] = c.Epoch
@@ -221,14 +222,14 @@ func (g *lookGame) start() {
 }
 
 func (g *lookGame) suspend() {
-	s := queue.Suspension{Agent: g.agent, Epoch: g.epochs[g.agent], Worker: "w1", Wait: g.wait}
+	s := claim.Suspension{Agent: g.agent, Epoch: g.epochs[g.agent], Worker: "w1", Wait: g.wait}
 	for _, m := range g.members {
-		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: g.id(m), Patience: time.Duration(m.within) * time.Millisecond, Mask: m.mask})
+		s.Wait.Members = append(s.Wait.Members, claim.Member{ID: g.id(m), Patience: time.Duration(m.within) * time.Millisecond, Mask: m.mask})
 		if m.late {
 			s.Children = append(s.Children, g.task(m))
 		}
 	}
-	_, err := g.q.Attempts().Suspend(g.ctx, s)
+	_, err := claim.Of(g.q).Suspend(g.ctx, s)
 	g.check(err)
 }
 
@@ -260,7 +261,7 @@ func (g *lookGame) do(a lookAct) {
 	case m.sort == "run":
 		o := verbs[a.op]
 		o.ID, o.Epoch = id, g.epochs[id]
-		_, err = g.q.Attempts().Settle(g.ctx, g.partition, "w2", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+		_, err = claim.Of(g.q).Settle(g.ctx, g.partition, "w2", queue.NewCall(), []queue.Outcome{o}, claim.Ask{})
 	case m.sort == "line":
 	case a.op == "complete":
 		_, err = g.q.Resolve(g.ctx, id, nil)
@@ -283,7 +284,7 @@ func (g *lookGame) result() lookResult {
 	agent, err := g.q.Get(g.ctx, g.agent)
 	g.check(err)
 	r := lookResult{agent: string(agent.Status)}
-	memory, err := g.q.Attempts().Recall(g.ctx, g.agent)
+	memory, err := claim.Of(g.q).Recall(g.ctx, g.agent)
 	g.check(err)
 	if o, ok := queue.ReadWaitOutcome(memory.Journal[1]); ok {
 		r.verdict, r.at = o, g.since(o.At)

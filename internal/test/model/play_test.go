@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/queue"
@@ -66,10 +67,10 @@ func join(words []any) string {
 	return strings.Join(all, " ")
 }
 
-func drawAsk(t *rapid.T, seq int64) queue.Ask {
-	ask := queue.Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond}
+func drawAsk(t *rapid.T, seq int64) claim.Ask {
+	ask := claim.Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond}
 	for _, line := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
-		ask.Quotas = append(ask.Quotas, queue.Quota{Queue: line, N: rapid.IntRange(0, 2).Draw(t, "quota")})
+		ask.Quotas = append(ask.Quotas, claim.Quota{Queue: line, N: rapid.IntRange(0, 2).Draw(t, "quota")})
 	}
 	return ask
 }
@@ -83,9 +84,9 @@ func (p *player) fetch(t *rapid.T) {
 	p.fetchAs(t, drawWorker.Draw(t, "worker"), drawAsk(t, p.seq))
 }
 
-func (p *player) fetchAs(t *rapid.T, worker string, ask queue.Ask) {
+func (p *player) fetchAs(t *rapid.T, worker string, ask claim.Ask) {
 	p.play(t, func(t *rapid.T) {
-		trip, err := p.q.Attempts().Fetch(p.ctx, 0, worker, ask)
+		trip, err := claim.Of(p.q).Fetch(p.ctx, 0, worker, ask)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func formatClaim(id string, epoch int64, payload string) string {
 	return fmt.Sprintf("%s@%d %s", id, epoch, payload)
 }
 
-func formatClaims(trip queue.Reply) string {
+func formatClaims(trip claim.Reply) string {
 	var got []string
 	for _, c := range trip.Claims {
 		got = append(got, formatClaim(c.ID, c.Epoch, string(c.Payload)))
@@ -174,13 +175,13 @@ func (p *player) settle(t *rapid.T) {
 			outcomes = append(outcomes, drawOutcome(t, other.id, other.epoch))
 		}
 	}
-	var ask queue.Ask
+	var ask claim.Ask
 	if rapid.Bool().Draw(t, "asks") {
 		p.seq++
 		ask = drawAsk(t, p.seq)
 	}
 	p.play(t, func(t *rapid.T) {
-		trip, err := p.q.Attempts().Settle(p.ctx, 0, worker, call, outcomes, ask)
+		trip, err := claim.Of(p.q).Settle(p.ctx, 0, worker, call, outcomes, ask)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,19 +208,19 @@ func (p *player) heartbeat(t *rapid.T) {
 	if rapid.Bool().Draw(t, "known") {
 		known = p.m.fetched[worker]
 	}
-	var held []queue.Held
+	var held []claim.Held
 	for _, task := range p.m.held(worker) {
 		if rapid.IntRange(0, 3).Draw(t, "holds") > 0 {
-			held = append(held, queue.Held{ID: task.id, Epoch: task.epoch, Progress: drawProgress.Draw(t, "progress")})
+			held = append(held, claim.Held{ID: task.id, Epoch: task.epoch, Progress: drawProgress.Draw(t, "progress")})
 		}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "strange") == 0 {
 		if id := p.drawID(t, (*modelTask).lives); id != "" {
-			held = append(held, queue.Held{ID: id, Epoch: 1, Progress: drawProgress.Draw(t, "progress")})
+			held = append(held, claim.Held{ID: id, Epoch: 1, Progress: drawProgress.Draw(t, "progress")})
 		}
 	}
 	p.play(t, func(t *rapid.T) {
-		stops, err := p.q.Attempts().Heartbeat(p.ctx, 0, worker, time.Duration(lease)*time.Millisecond, known, held)
+		stops, err := claim.Of(p.q).Heartbeat(p.ctx, 0, worker, time.Duration(lease)*time.Millisecond, known, held)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -37,7 +38,7 @@ func (m *model) held(worker string) []*modelTask {
 	return held
 }
 
-func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
+func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool) {
 	defer m.done()
 	m.workers[worker] = m.now + ask.Lease.Milliseconds()
 	tell := func(t *modelTask) { got = append(got, formatClaim(t.id, t.epoch, t.payload)) }
@@ -175,7 +176,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) s
 	return "OK " + string(t.status)
 }
 
-func (m *model) heartbeat(worker string, lease, known int64, held []queue.Held) []string {
+func (m *model) heartbeat(worker string, lease, known int64, held []claim.Held) []string {
 	defer m.done()
 	var stops []string
 	mine, claims := map[string]bool{}, m.held(worker)

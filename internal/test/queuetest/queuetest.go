@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/size"
@@ -71,8 +72,8 @@ type Taker struct {
 func (w *Taker) Take(tb testing.TB, id, line string) queue.Claim {
 	tb.Helper()
 	w.Seq++
-	trip, err := w.Q.Attempts().Fetch(context.Background(), Partition(tb, id), w.Worker,
-		queue.Ask{N: 1, Seq: w.Seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: line, N: 1}}})
+	trip, err := claim.Of(w.Q).Fetch(context.Background(), Partition(tb, id), w.Worker,
+		claim.Ask{N: 1, Seq: w.Seq, Lease: time.Minute, Quotas: []claim.Quota{{Queue: line, N: 1}}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func (w *Taker) Settle(tb testing.TB, o queue.Outcome) {
 // Report reports one outcome and returns the verdict.
 func (w *Taker) Report(tb testing.TB, call string, o queue.Outcome) queue.Verdict {
 	tb.Helper()
-	trip, err := w.Q.Attempts().Settle(context.Background(), Partition(tb, o.ID), w.Worker, call, []queue.Outcome{o}, queue.Ask{})
+	trip, err := claim.Of(w.Q).Settle(context.Background(), Partition(tb, o.ID), w.Worker, call, []queue.Outcome{o}, claim.Ask{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -130,12 +131,12 @@ func Busy(tb testing.TB, q *queue.Queue, tasks int) {
 		Enqueue(tb, q, queue.Task{Kind: fmt.Sprintf("k%d", i)})
 	}
 	for p := range q.Partitions() {
-		trip, err := q.Attempts().Fetch(ctx, p, worker, queue.Ask{N: tasks, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: tasks}}})
+		trip, err := claim.Of(q).Fetch(ctx, p, worker, claim.Ask{N: tasks, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: tasks}}})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for _, c := range trip.Claims {
-			if _, err := q.Attempts().Settle(ctx, p, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+			if _, err := claim.Of(q).Settle(ctx, p, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, claim.Ask{}); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -206,4 +207,22 @@ func (a Around) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return err
 	}
+}
+
+// Subscriptions returns the number of subscriptions of all clients to all channels.
+func Subscriptions(tb testing.TB, q *queue.Queue) int {
+	tb.Helper()
+	ctx, sum := context.Background(), 0
+	channels, err := q.Client().PubSubChannels(ctx, "*").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	counts, err := q.Client().PubSubNumSub(ctx, channels...).Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, n := range counts {
+		sum += int(n)
+	}
+	return sum
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
@@ -19,7 +20,7 @@ type bout struct {
 	begun  time.Time // before the members were created, by the clock of Redis
 	claims []queue.Claim
 	names  []string
-	wait   queue.Wait
+	wait   claim.Wait
 	brief  bool // the agent has a short deadline, which a busy machine can miss
 }
 
@@ -78,7 +79,7 @@ func (b *bout) hire(n int, like queue.Task) bool {
 	}
 	for _, t := range tasks {
 		b.names = append(b.names, t.ID[len(b.agent.ID)+1:])
-		b.wait.Members = append(b.wait.Members, queue.Member{ID: t.ID})
+		b.wait.Members = append(b.wait.Members, claim.Member{ID: t.ID})
 	}
 	b.claims = append(b.claims, claims...)
 	return true
@@ -91,7 +92,7 @@ func (b *bout) more(n int) {
 		name := fmt.Sprint("m", i)
 		tasks = append(tasks, queue.Task{ID: b.agent.ID + "." + name, Kind: "member", Queue: b.members()})
 		b.names = append(b.names, name)
-		b.wait.Members = append(b.wait.Members, queue.Member{ID: tasks[i].ID})
+		b.wait.Members = append(b.wait.Members, claim.Member{ID: tasks[i].ID})
 	}
 	b.enlist(tasks)
 }
@@ -101,7 +102,7 @@ func (l *lane) hired() string { return l.name + "-hired" }
 // suspend suspends the agent. It returns the outcome if the wait is already over.
 func (b *bout) suspend(hand int, children ...queue.Task) (answer *queue.WaitOutcome, err error) {
 	b.wait.Entry, b.wait.Digest, b.wait.Label = 1, "digest", "the wait"
-	return b.hands[hand].Attempts().Suspend(b.Context(), queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
+	return claim.Of(b.hands[hand]).Suspend(b.Context(), claim.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
 		Wait: b.wait, Children: children})
 }
 
@@ -121,7 +122,7 @@ func (b *bout) end(hand, member int, verb queue.Verb) bool {
 }
 
 func (l *lane) report(hand int, worker string, o queue.Outcome) bool {
-	trip, err := l.hands[hand].Attempts().Settle(l.Context(), 0, worker, queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	trip, err := claim.Of(l.hands[hand]).Settle(l.Context(), 0, worker, queue.NewCall(), []queue.Outcome{o}, claim.Ask{})
 	return l.must(err) && trip.Verdicts[0].Accepted()
 }
 

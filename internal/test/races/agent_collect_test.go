@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -12,8 +13,8 @@ import (
 // collector makes an agent that collects, with two members that run.
 func (l *lane) collector() *bout {
 	b := l.bout(queue.Task{}, 2)
-	if b == nil || !b.must(b.hands[0].Attempts().Remember(b.Context(), b.agent.ID, b.agent.Epoch, b.worker,
-		queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("collect")}}})) {
+	if b == nil || !b.must(claim.Of(b.hands[0]).Remember(b.Context(), b.agent.ID, b.agent.Epoch, b.worker,
+		claim.Note{Entries: []claim.Entry{{Number: 1, Text: []byte("collect")}}})) {
 		return nil
 	}
 	return b
@@ -21,8 +22,8 @@ func (l *lane) collector() *bout {
 
 // next makes the agent come to its next wait. It returns the outcome if the wait is over at once.
 func (b *bout) next(hand int, entry int64) (*queue.WaitOutcome, error) {
-	w := queue.Wait{Mode: queue.WaitCollect, Entry: entry, Digest: "digest", Label: "the next end"}
-	return b.hands[hand].Attempts().Suspend(b.Context(), queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker, Wait: w})
+	w := claim.Wait{Mode: queue.WaitCollect, Entry: entry, Digest: "digest", Label: "the next end"}
+	return claim.Of(b.hands[hand]).Suspend(b.Context(), claim.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker, Wait: w})
 }
 
 // gather takes what each wait hands over, from an entry on, until the agent has a number of ends. answer is that of the

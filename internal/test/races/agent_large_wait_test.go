@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -33,11 +34,11 @@ func (c *crowded) endSome(n, list int) {
 			c.Fatal("no member is left to complete")
 		}
 		var outcomes []queue.Outcome
-		for _, claim := range claims {
-			outcomes = append(outcomes, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("1")})
+		for _, held := range claims {
+			outcomes = append(outcomes, queue.Outcome{ID: held.ID, Epoch: held.Epoch, Verb: queue.Complete, Result: []byte("1")})
 		}
 		n -= len(claims)
-		trip, err := c.Q.Attempts().Settle(c.Context(), 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
+		trip, err := claim.Of(c.Q).Settle(c.Context(), 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
 		if err != nil || len(trip.Errors) > 0 {
 			c.Fatal(err, trip.Errors)
 		}
@@ -51,7 +52,7 @@ func (c *crowded) endSome(n, list int) {
 // goOn continues the woken agent: it reads its journal and all of its children, and completes.
 func (c *crowded) goOn() {
 	o := c.resume(nil)
-	if _, err := c.Q.Attempts().Children(c.Context(), c.agent.ID, c.names); err != nil {
+	if _, err := claim.Of(c.Q).Children(c.Context(), c.agent.ID, c.names); err != nil {
 		c.Fatal(err)
 	}
 	c.bout.Logf("%s: %s, %d of %d settled", c.wait.Mode, o.Reason, len(o.Settled), len(o.Members))
@@ -132,10 +133,10 @@ func TestManyWaitsFireAtOnce(t *testing.T) {
 	agents, members := harness.Times(30, 30, 100), harness.Times(30, 30, 100)
 	for _, c := range []struct {
 		name string
-		wait queue.Wait
+		wait claim.Wait
 	}{
-		{"at their limits", queue.Wait{Mode: queue.WaitAll, Limit: 500 * time.Millisecond}},
-		{"by one list of ends", queue.Wait{Mode: queue.WaitAny, CancelLosers: true}},
+		{"at their limits", claim.Wait{Mode: queue.WaitAll, Limit: 500 * time.Millisecond}},
+		{"by one list of ends", claim.Wait{Mode: queue.WaitAny, CancelLosers: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFiring(t, agents, members, c.wait)
@@ -152,7 +153,7 @@ type firing struct {
 	firsts []queue.Claim // a running member of each wait that one member ends
 }
 
-func newFiring(t *testing.T, agents, members int, wait queue.Wait) *firing {
+func newFiring(t *testing.T, agents, members int, wait claim.Wait) *firing {
 	r := &ring{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), mix: map[string]int{}}
 	f := &firing{lane: &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}}
 	for range agents {
@@ -193,7 +194,7 @@ func (f *firing) fire() {
 		outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
 	}
 	if len(outcomes) > 0 {
-		if _, err := f.Q.Attempts().Settle(f.Context(), 0, f.hired(), queue.NewCall(), outcomes, queue.Ask{}); err != nil {
+		if _, err := claim.Of(f.Q).Settle(f.Context(), 0, f.hired(), queue.NewCall(), outcomes, claim.Ask{}); err != nil {
 			f.lane.Fatal(err)
 		}
 	}

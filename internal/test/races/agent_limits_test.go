@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -143,7 +144,7 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 func (b *bout) expectSignal() queue.Task {
 	id := b.agent.ID + ".s-go"
 	b.wait.Mode = queue.WaitAll
-	b.wait.Members, b.names = []queue.Member{{ID: id}}, []string{"s-go"}
+	b.wait.Members, b.names = []claim.Member{{ID: id}}, []string{"s-go"}
 	b.known(id)
 	return queue.Task{ID: id, Kind: "signal", Queue: b.agents(), Promise: true}
 }

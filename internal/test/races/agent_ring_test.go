@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -196,7 +197,7 @@ func (r *ring) known(ids ...string) {
 
 // take fetches tasks of a queue for a worker.
 func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) []queue.Claim {
-	trip, err := l.hands[hand].Attempts().Fetch(l.Context(), 0, worker, l.ask(line, n, lease))
+	trip, err := claim.Of(l.hands[hand]).Fetch(l.Context(), 0, worker, l.ask(line, n, lease))
 	if err != nil {
 		l.Error(err)
 		return nil
@@ -208,11 +209,11 @@ func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) [
 }
 
 // ask returns an Ask for n tasks of a queue, with the next seq.
-func (l *lane) ask(line string, n int, lease time.Duration) queue.Ask {
+func (l *lane) ask(line string, n int, lease time.Duration) claim.Ask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
-	return queue.Ask{N: n, Seq: l.seq, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: n}}}
+	return claim.Ask{N: n, Seq: l.seq, Lease: lease, Quotas: []claim.Quota{{Queue: line, N: n}}}
 }
 
 func (l *lane) agents() string  { return l.name + "-agents" }

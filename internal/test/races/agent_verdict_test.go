@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -50,7 +51,7 @@ func (b *bout) state() queue.Status {
 
 // verdict reads the outcome of the wait from the journal, and checks it.
 func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
-	m, err := b.hands[1].Attempts().Recall(b.Context(), b.agent.ID)
+	m, err := claim.Of(b.hands[1]).Recall(b.Context(), b.agent.ID)
 	if !b.must(err) {
 		return o
 	}
@@ -62,7 +63,7 @@ func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	if answer != nil && !reflect.DeepEqual(*answer, o) {
 		b.Errorf("Suspend returned %+v, but the journal has %+v", *answer, o)
 	}
-	records, err := b.hands[1].Attempts().Children(b.Context(), b.agent.ID, b.names)
+	records, err := claim.Of(b.hands[1]).Children(b.Context(), b.agent.ID, b.names)
 	if b.must(err) {
 		b.consistent(o, records)
 	}

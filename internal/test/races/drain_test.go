@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -28,7 +29,7 @@ func TestDrainingDoesNotWait(t *testing.T) {
 	claims := s.fetch("w", 1, 2*owners, time.Minute)
 	// The children end before their owners, so the drain has no task to end.
 	for i := len(claims) - 1; i >= 0; i-- {
-		if _, err := s.Q.Attempts().Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+		if _, err := claim.Of(s.Q).Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, claim.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 	}

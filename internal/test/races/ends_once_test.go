@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -102,7 +103,7 @@ func scrambleFor(t *testing.T, spacing time.Duration) (unfair []string) {
 func (s *scramble) completer(q *queue.Queue, name string) {
 	const lease = time.Minute
 	for seq := int64(1); ; seq++ {
-		trip, err := q.Attempts().Fetch(s.Context(), 0, name, ask(seq, 20, lease))
+		trip, err := claim.Of(q).Fetch(s.Context(), 0, name, ask(seq, 20, lease))
 		if err != nil {
 			s.Error(err)
 			return
@@ -111,7 +112,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			if time.Now().After(s.last) {
 				break
 			}
-			if _, err := q.Attempts().WakeLine(0, []string{"default"}).Await(s.Context(), time.Second); err != nil {
+			if _, err := claim.Of(q).WakeLine(0, []string{"default"}).Await(s.Context(), time.Second); err != nil {
 				s.Error(err)
 				return
 			}
@@ -131,7 +132,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 				outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "again"}
 			}
 		}
-		settled, err := q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), outcomes, queue.Ask{})
+		settled, err := claim.Of(q).Settle(s.Context(), 0, name, queue.NewCall(), outcomes, claim.Ask{})
 		if err != nil {
 			s.Error(err)
 			return
@@ -141,7 +142,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			s.haunt(q, name, outcomes)
 		}
 	}
-	if _, err := q.Attempts().Heartbeat(s.Context(), 0, name, 0, 0, nil); err != nil {
+	if _, err := claim.Of(q).Heartbeat(s.Context(), 0, name, 0, 0, nil); err != nil {
 		s.Error(err)
 	}
 }
@@ -152,7 +153,7 @@ func (s *scramble) haunt(q *queue.Queue, name string, outcomes []queue.Outcome) 
 	for i := range outcomes {
 		outcomes[i] = queue.Outcome{ID: outcomes[i].ID, Epoch: outcomes[i].Epoch, Verb: queue.Complete, Result: []byte("ghost")}
 	}
-	haunted, err := q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), outcomes, queue.Ask{})
+	haunted, err := claim.Of(q).Settle(s.Context(), 0, name, queue.NewCall(), outcomes, claim.Ask{})
 	if err != nil {
 		s.Error(err)
 		return

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -121,12 +122,12 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 
 // vanish fetches tasks for a worker that completes one and never sends another call.
 func (s *stage) vanish(name string) {
-	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, name, ask(1, 4, 60*time.Millisecond))
+	trip, err := claim.Of(s.Q).Fetch(s.Context(), 0, name, ask(1, 4, 60*time.Millisecond))
 	if err != nil || len(trip.Claims) == 0 {
 		return
 	}
 	c := trip.Claims[0]
-	if _, err := s.Q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+	if _, err := claim.Of(s.Q).Settle(s.Context(), 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, claim.Ask{}); err != nil {
 		s.Error(err)
 	}
 }

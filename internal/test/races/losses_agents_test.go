@@ -3,16 +3,17 @@ package races
 import (
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
 
 // pause returns a suspension that creates the two members of its wait.
-func pause(agent string) queue.Suspension {
-	return queue.Suspension{Agent: agent, Epoch: 1, Worker: "w",
-		Wait: queue.Wait{Entry: 2, Mode: queue.WaitAny, Digest: "d", Label: "l", Limit: 10 * time.Second, CancelLosers: true,
-			Members: []queue.Member{{ID: agent + ".1", Patience: 5 * time.Second}, {ID: agent + ".2"}}},
-		Note: queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s"), Children: 2}, Entries: []queue.Entry{{Number: 1, Text: []byte("x")}}},
+func pause(agent string) claim.Suspension {
+	return claim.Suspension{Agent: agent, Epoch: 1, Worker: "w",
+		Wait: claim.Wait{Entry: 2, Mode: queue.WaitAny, Digest: "d", Label: "l", Limit: 10 * time.Second, CancelLosers: true,
+			Members: []claim.Member{{ID: agent + ".1", Patience: 5 * time.Second}, {ID: agent + ".2"}}},
+		Note: claim.Note{Checkpoint: &queue.Checkpoint{State: []byte("s"), Children: 2}, Entries: []claim.Entry{{Number: 1, Text: []byte("x")}}},
 		Children: []queue.Task{{ID: agent + ".1", Kind: "a", Timeout: time.Minute},
 			{ID: agent + ".2", Kind: "p", Promise: true, Hooks: queue.Hooks{OnCancel: queue.Hook{Kind: "c"}}}}}
 }
@@ -21,7 +22,7 @@ func pause(agent string) queue.Suspension {
 func (l *lossy) waiting() string {
 	l.Helper()
 	id := l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0]
-	if answer, err := l.Q.Attempts().Suspend(l.Context(), pause(id)); answer != nil || err != nil {
+	if answer, err := claim.Of(l.Q).Suspend(l.Context(), pause(id)); answer != nil || err != nil {
 		l.Fatal(answer, err)
 	}
 	return id
@@ -30,7 +31,7 @@ func (l *lossy) waiting() string {
 // lossesOfAgents are about waits, journals and signals.
 var lossesOfAgents = []loss{
 	{"an agent begins to wait once", "suspend", func(l *lossy) any {
-		return answer(l.caller.Attempts().Suspend(l.Context(), pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
+		return answer(claim.Of(l.caller).Suspend(l.Context(), pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
 	}},
 	{"a wait that is over when it is registered cancels its losers once", "suspend", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
@@ -41,22 +42,22 @@ var lossesOfAgents = []loss{
 		if _, err := l.Q.Cancel(l.Context(), id+".1", "enough"); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Suspend(l.Context(), s))
+		return answer(claim.Of(l.caller).Suspend(l.Context(), s))
 	}},
 	{"a wait that is refused changes nothing", "suspend", func(l *lossy) any {
 		s := pause(l.running(queue.Task{Kind: "agent"})[0])
-		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: "0-stranger.1"})
-		return answer(l.caller.Attempts().Suspend(l.Context(), s))
+		s.Wait.Members = append(s.Wait.Members, claim.Member{ID: "0-stranger.1"})
+		return answer(claim.Of(l.caller).Suspend(l.Context(), s))
 	}},
 	{"an agent remembers once", "remember", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
-		n := queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("x")}}}
-		if err := l.Q.Attempts().Remember(l.Context(), id, 1, "w", n); err != nil {
+		n := claim.Note{Entries: []claim.Entry{{Number: 1, Text: []byte("x")}}}
+		if err := claim.Of(l.Q).Remember(l.Context(), id, 1, "w", n); err != nil {
 			return err
 		}
 		n.Checkpoint = &queue.Checkpoint{State: []byte("s"), Entries: 1}
 		n.Entries[0].Number = 2
-		return answer(nil, l.caller.Attempts().Remember(l.Context(), id, 1, "w", n))
+		return answer(nil, claim.Of(l.caller).Remember(l.Context(), id, 1, "w", n))
 	}},
 	{"a signal is delivered once", "signal", func(l *lossy) any {
 		return answer(l.caller.Signal(l.Context(), l.running(queue.Task{Kind: "agent"})[0], "go", []byte("x")))
@@ -81,7 +82,7 @@ var lossesOfAgents = []loss{
 		if _, err := l.Q.Resolve(l.Context(), l.waiting()+".2", []byte("x")); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(2, 3, time.Minute)))
+		return answer(claim.Of(l.caller).Fetch(l.Context(), 0, "w", ask(2, 3, time.Minute)))
 	}},
 	{"a waiting agent is cancelled once", "cancel", func(l *lossy) any {
 		return answer(l.caller.CancelAll(l.Context(), []string{l.waiting()}, "enough"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -55,41 +56,41 @@ var lossesOfPolicies = []loss{
 		if _, err := l.Q.LimitRate(l.Context(), "default", queue.Rate{N: 2, Per: time.Minute}); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
+		return answer(claim.Of(l.caller).Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 	{"a fetch frees a key once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", IdempotencyKey: "key", IdempotencyScope: queue.UntilStarted})
-		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
+		return answer(claim.Of(l.caller).Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 
 	{"fail with a back-off spends one retry", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
 	}},
 	{"fail by a verdict of an expression", "settle", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a", MaxRetries: 2, Retry: "tasks.a.code == 1"}, queue.Task{Kind: "a", MaxRetries: 2, Retry: "tasks.a.code == 1"})
-		return l.settle(queue.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Fail, Class: queue.ClassFailed, Code: 1, Retry: "retry"},
+		return l.settle(claim.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Fail, Class: queue.ClassFailed, Code: 1, Retry: "retry"},
 			queue.Outcome{ID: ids[1], Verb: queue.Fail, Retry: "fail: no answer"})
 	}},
 	{"fail by the worker's time limit spends one retry", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassTimeout})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassTimeout})
 	}},
 	{"a report after the attempt's limit spends one retry", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
 		l.at(11 * time.Second)
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete})
 	}},
 	{"complete enqueues one hook", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
 	}},
 	{"complete in the grace cancels once", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
 		if _, err := l.Q.Cancel(l.Context(), id, "enough"); err != nil {
 			return err
 		}
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
 	}},
 
 	{"the reply to a heartbeat in the grace says stop", "heartbeat", func(l *lossy) any {
@@ -98,14 +99,14 @@ var lossesOfPolicies = []loss{
 			return err
 		}
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
+		return answer(claim.Of(l.caller).Heartbeat(l.Context(), 0, "w", time.Minute, 1, []claim.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
 	}},
 	{"goodbye in the grace cancels once", "heartbeat", func(l *lossy) any {
 		id := l.running(everything())[0]
 		if _, err := l.Q.Cancel(l.Context(), id, "enough"); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", 0, 1, nil))
+		return answer(claim.Of(l.caller).Heartbeat(l.Context(), 0, "w", 0, 1, nil))
 	}},
 
 	{"a cancellation with a grace begins it once", "cancel", func(l *lossy) any {

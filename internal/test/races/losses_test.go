@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -29,7 +30,7 @@ var lossesOfTasks = []loss{
 	}},
 	{"a worker describes itself", "describe_worker", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"})
-		return answer("", l.caller.Attempts().Describe(l.Context(), 0, "w", queue.WorkerDraining, "about"))
+		return answer("", claim.Of(l.caller).Describe(l.Context(), 0, "w", queue.WorkerDraining, "about"))
 	}},
 	{"a worker is stopped once", "stop_worker", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"})
@@ -56,58 +57,58 @@ var lossesOfTasks = []loss{
 
 	{"a fetch claims once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Payload: []byte("p"), AttemptTimeout: time.Second}, queue.Task{Kind: "b", Priority: 2}, queue.Task{Kind: "c"}, queue.Task{Kind: "d"})
-		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
+		return answer(claim.Of(l.caller).Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 	{"a fetch ends a late task once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Timeout: time.Second}, queue.Task{Kind: "b"})
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 1, time.Minute)))
+		return answer(claim.Of(l.caller).Fetch(l.Context(), 0, "w", ask(1, 1, time.Minute)))
 	}},
 	{"a fetch of no tasks wakes one other worker", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
-		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 0, time.Minute)))
+		return answer(claim.Of(l.caller).Fetch(l.Context(), 0, "w", ask(1, 0, time.Minute)))
 	}},
 
 	{"complete", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a", Timeout: time.Minute})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
 	}},
 	{"fail spends one retry", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
 	}},
 	{"fail and wait spends one retry", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Delay: time.Second})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Delay: time.Second})
 	}},
 	{"fail of the last attempt", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e"})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e"})
 	}},
 	{"fail for good", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassFailed, Error: "e"})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassFailed, Error: "e"})
 	}},
 	{"fail by the worker's time limit", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassTimeout})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassTimeout})
 	}},
 	{"release", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Release})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Release})
 	}},
 	{"release and wait", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Release, Delay: time.Second})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Release, Delay: time.Second})
 	}},
 	{"an owner is completed and its children are doomed once", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
 		l.tasks(queue.Task{Kind: "b", ID: id + ".1"}, queue.Task{Kind: "c", ID: id + ".2"})
-		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete})
 	}},
 	{"all verbs in one list", "settle", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 1}, queue.Task{Kind: "c"})
-		return l.settle(queue.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Complete}, queue.Outcome{ID: ids[1], Verb: queue.Fail}, queue.Outcome{ID: ids[2], Verb: queue.Release})
+		return l.settle(claim.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Complete}, queue.Outcome{ID: ids[1], Verb: queue.Fail}, queue.Outcome{ID: ids[2], Verb: queue.Release})
 	}},
 	{"settle fetches the next tasks once", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
@@ -122,17 +123,17 @@ var lossesOfTasks = []loss{
 	{"a heartbeat gives back once the tasks that the worker did not receive", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
+		return answer(claim.Of(l.caller).Heartbeat(l.Context(), 0, "w", time.Minute, 1, []claim.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
 	}},
 	{"goodbye gives back once", "heartbeat", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", 0, 1, nil))
+		return answer(claim.Of(l.caller).Heartbeat(l.Context(), 0, "w", 0, 1, nil))
 	}},
 
 	{"cancel", "cancel", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
-		l.settle(queue.Ask{}, queue.Outcome{ID: ids[1], Verb: queue.Complete, Result: []byte("r")})
+		l.settle(claim.Ask{}, queue.Outcome{ID: ids[1], Verb: queue.Complete, Result: []byte("r")})
 		ids = append(ids, l.tasks(queue.Task{Kind: "d"}, queue.Task{Kind: "e", Delay: time.Hour}, queue.Task{Kind: "f", ID: ids[0] + ".1"})...)
 		l.at(2 * time.Second)
 		return answer(l.caller.CancelAll(l.Context(), append(ids, "0-NOBODY"), "enough"))
@@ -163,7 +164,7 @@ var lossesOfTasks = []loss{
 		result := make(chan any)
 		go func() { result <- answer(l.caller.Result(l.Context(), id)) }()
 		await.Until(l.T, "the task is watched", func() bool { return l.Record(id).Fields["watched"] != "" })
-		if _, err := l.Q.Attempts().Settle(l.Context(), 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, queue.Ask{}); err != nil {
+		if _, err := claim.Of(l.Q).Settle(l.Context(), 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, claim.Ask{}); err != nil {
 			return err
 		}
 		return await.Receive(l.T, result, "Result returns")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/faultproxy"
 	"github.com/curfew-dev/curfew/internal/test/harness"
@@ -63,19 +64,19 @@ func (s *stage) writes() []write {
 			return err
 		}, count("all")},
 		{"fetch", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Attempts().Fetch(ctx, 0, "f", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "fetched", N: 1}}})
+			_, err := claim.Of(q).Fetch(ctx, 0, "f", claim.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "fetched", N: 1}}})
 			return err
 		}, status(ready, queue.Running)},
 		{"settle", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Attempts().Settle(ctx, 0, "w", "call", []queue.Outcome{{ID: ids[0], Epoch: 1, Verb: queue.Complete}}, queue.Ask{})
+			_, err := claim.Of(q).Settle(ctx, 0, "w", "call", []queue.Outcome{{ID: ids[0], Epoch: 1, Verb: queue.Complete}}, claim.Ask{})
 			return err
 		}, status(ids[0], queue.Completed)},
 		{"heartbeat", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Attempts().Heartbeat(ctx, 0, "beating", time.Hour, 0, nil)
+			_, err := claim.Of(q).Heartbeat(ctx, 0, "beating", time.Hour, 0, nil)
 			return err
 		}, func() bool { return s.Redis.ZScore(s.Context(), s.Key("workers"), "beating").Err() == nil }},
 		{"goodbye", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Attempts().Heartbeat(ctx, 0, "gone", 0, 1, nil)
+			_, err := claim.Of(q).Heartbeat(ctx, 0, "gone", 0, 1, nil)
 			return err
 		}, func() bool { return s.Redis.ZScore(s.Context(), s.Key("workers"), "gone").Err() != nil }},
 		{"cancel", func(ctx context.Context, q *queue.Queue) error {

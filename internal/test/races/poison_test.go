@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -54,7 +55,7 @@ func (w *work) settle(ids ...string) {
 	for i, id := range ids {
 		outcomes[i] = queue.Outcome{ID: id, Epoch: 1, Verb: queue.Complete}
 	}
-	trip, err := w.Q.Attempts().Settle(w.Context(), 0, "w", queue.NewCall(), outcomes, queue.Ask{})
+	trip, err := claim.Of(w.Q).Settle(w.Context(), 0, "w", queue.NewCall(), outcomes, claim.Ask{})
 	if err != nil {
 		w.Fatal(err)
 	}

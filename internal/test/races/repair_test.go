@@ -11,6 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -182,7 +183,7 @@ func (w *wreck) repair() {
 func (w *wreck) drain() {
 	w.Helper()
 	w.Reap(reaper.Config{})
-	if _, err := w.Q.Attempts().Heartbeat(w.Context(), 0, "held", 0, 1, nil); err != nil {
+	if _, err := claim.Of(w.Q).Heartbeat(w.Context(), 0, "held", 0, 1, nil); err != nil {
 		w.Fatal(err)
 	}
 	w.Run(w.hand(w.Another(), "agents", "leaves", "default").Run)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/faultproxy"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -64,13 +65,13 @@ func (l *lossy) running(tasks ...queue.Task) []string {
 }
 
 // settle reports through the proxy.
-func (l *lossy) settle(next queue.Ask, outcomes ...queue.Outcome) any {
+func (l *lossy) settle(next claim.Ask, outcomes ...queue.Outcome) any {
 	for i := range outcomes {
 		if outcomes[i].Epoch == 0 {
 			outcomes[i].Epoch = 1
 		}
 	}
-	return answer(l.caller.Attempts().Settle(l.Context(), 0, "w", "call", outcomes, next))
+	return answer(claim.Of(l.caller).Settle(l.Context(), 0, "w", "call", outcomes, next))
 }
 
 // answer returns the part of a reply that must not depend on lost replies.
@@ -78,7 +79,7 @@ func answer(value any, err error) any {
 	if err != nil {
 		return err
 	}
-	if trip, ok := value.(queue.Reply); ok {
+	if trip, ok := value.(claim.Reply); ok {
 		// The order of the claims does not matter. Look is a hint: workers wait for the token
 		// of the queue. Tasks that a lost try ended are in the events, but not in Ended again. Repeat says which
 		// try it was.
@@ -197,7 +198,7 @@ func (l *lossy) moveOn(there bool) {
 	for i := 0; i < len(claims); i += 2 {
 		outcomes = append(outcomes, queue.Outcome{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete})
 	}
-	trip, err := l.Q.Attempts().Settle(l.Context(), 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
+	trip, err := claim.Of(l.Q).Settle(l.Context(), 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
 	if err != nil {
 		l.Fatal(err)
 	}

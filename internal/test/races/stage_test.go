@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -23,15 +24,15 @@ func newStage(t *testing.T, addr string, config queue.Config) *stage {
 
 func (s *stage) fetch(worker string, seq int64, n int, lease time.Duration) []queue.Claim {
 	s.Helper()
-	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, worker, ask(seq, n, lease))
+	trip, err := claim.Of(s.Q).Fetch(s.Context(), 0, worker, ask(seq, n, lease))
 	if err != nil {
 		s.Fatal(err)
 	}
 	return trip.Claims
 }
 
-func ask(seq int64, n int, lease time.Duration) queue.Ask {
-	return queue.Ask{N: n, Seq: seq, Lease: lease, Quotas: []queue.Quota{{Queue: "default", N: n}}}
+func ask(seq int64, n int, lease time.Duration) claim.Ask {
+	return claim.Ask{N: n, Seq: seq, Lease: lease, Quotas: []claim.Quota{{Queue: "default", N: n}}}
 }
 
 func (s *stage) zcard(clock string) int64 { return s.Redis.ZCard(s.Context(), s.Key(clock)).Val() }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -157,7 +158,7 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	c := s.claim()
 	mine := s.enqueue(queue.Task{ID: thief + ".1", Kind: "k", Queue: "other"})
 	before := s.dump()
-	if _, err := s.q.Attempts().CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, refusal.ErrNotOwner) {
+	if _, err := s.q.CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, refusal.ErrNotOwner) {
 		t.Errorf("CancelAs: %v, want %q", err, "Task not owned by agent")
 	}
 	// The client has seen that itself; the script sees it, too.
@@ -165,10 +166,10 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	if want := fmt.Sprintf("[[FOREIGN %s] [FOREIGN %s]]", theirs, theirs); err != nil || fmt.Sprint(reply) != want {
 		t.Errorf("the script answers %v, %v, want %s", reply, err, want)
 	}
-	_, err = s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
-		Wait: queue.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", CancelLosers: true, Limit: time.Second,
-			Members: []queue.Member{{ID: mine}, {ID: theirs}}},
-		Note:     queue.Note{Entries: []queue.Entry{{Number: 2, Text: []byte("noted")}}},
+	_, err = claim.Of(s.q).Suspend(t.Context(), claim.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
+		Wait: claim.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", CancelLosers: true, Limit: time.Second,
+			Members: []claim.Member{{ID: mine}, {ID: theirs}}},
+		Note:     claim.Note{Entries: []claim.Entry{{Number: 2, Text: []byte("noted")}}},
 		Children: []queue.Task{{ID: thief + ".2", Kind: "k", Queue: "other"}}})
 	if !errors.Is(err, refusal.ErrNotOwner) || !errors.Is(err, agentwait.ErrNotOwner) {
 		t.Errorf("Suspend: %v, want %q", err, "Task not owned by agent")
@@ -190,7 +191,7 @@ func TestAgentTaskResultsAreOwned(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(ids ...string) (records []*queue.Record, calls int, err error) {
-		calls = s.scripts("", func() { records, err = s.q.Attempts().Results(t.Context(), agent, ids) })
+		calls = s.scripts("", func() { records, err = claim.Of(s.q).Results(t.Context(), agent, ids) })
 		return records, calls, err
 	}
 	records, calls, err := read(mine[1], mine[0], mine[1])
@@ -202,10 +203,10 @@ func TestAgentTaskResultsAreOwned(t *testing.T) {
 			t.Errorf("place %d is %s, want %s", i, got, want)
 		}
 	}
-	for claim, ids := range map[string][]string{"a task of another agent": {mine[0], theirs}, "the agent itself": {mine[0], agent}, "a grandchild": {mine[0] + ".1"}} {
+	for name, ids := range map[string][]string{"a task of another agent": {mine[0], theirs}, "the agent itself": {mine[0], agent}, "a grandchild": {mine[0] + ".1"}} {
 		records, calls, err := read(ids...)
 		if !errors.Is(err, refusal.ErrNotOwner) || !strings.Contains(err.Error(), "Task not owned by agent") || records != nil || calls != 0 {
-			t.Errorf("%s: %v, %v, in %d calls: want %q, and no records", claim, records, err, calls, "Task not owned by agent")
+			t.Errorf("%s: %v, %v, in %d calls: want %q, and no records", name, records, err, calls, "Task not owned by agent")
 		}
 	}
 	if records, _, err := read(mine[0], agent+".none"); !errors.Is(err, refusal.ErrNotFound) || records != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -72,20 +73,20 @@ func TestSettlingCostsTheSameInABigWait(t *testing.T) {
 		id := s.enqueue(queue.Task{Kind: "agent", Queue: fmt.Sprint("agents", size)})
 		line := fmt.Sprint("members", size)
 		s.seq++
-		trip, err := s.q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: fmt.Sprint("agents", size), N: 1}}})
+		trip, err := claim.Of(s.q).Fetch(t.Context(), 0, "w", claim.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: fmt.Sprint("agents", size), N: 1}}})
 		if err != nil || len(trip.Claims) != 1 {
 			t.Fatalf("Fetch = %+v, %v", trip, err)
 		}
 		ids := s.enqueueAll(size, func(i int) queue.Task { return queue.Task{ID: fmt.Sprintf("%s.%d", id, i+1), Kind: "k", Queue: line} })
-		var members []queue.Member
+		var members []claim.Member
 		for _, member := range ids {
-			members = append(members, queue.Member{ID: member})
+			members = append(members, claim.Member{ID: member})
 		}
-		if _, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: id, Epoch: 1, Worker: "w", Wait: queue.Wait{Entry: 1, Digest: "d", Members: members}}); err != nil {
+		if _, err := claim.Of(s.q).Suspend(t.Context(), claim.Suspension{Agent: id, Epoch: 1, Worker: "w", Wait: claim.Wait{Entry: 1, Digest: "d", Members: members}}); err != nil {
 			t.Fatal(err)
 		}
 		s.seq++
-		trip, err = s.q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: 2, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: 2}}})
+		trip, err = claim.Of(s.q).Fetch(t.Context(), 0, "w", claim.Ask{N: 2, Seq: s.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: line, N: 2}}})
 		if err != nil || len(trip.Claims) != 2 {
 			t.Fatalf("Fetch = %+v, %v", trip, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -73,22 +74,22 @@ func noModeIsAll(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "agent"})
 	c := s.claim()
 	var children []queue.Task
-	var members []queue.Member
+	var members []claim.Member
 	for n := range 3 {
 		child := queue.Task{ID: fmt.Sprintf("%s.%d", id, n+1), Kind: "k"}
-		children, members = append(children, child), append(members, queue.Member{ID: child.ID})
+		children, members = append(children, child), append(members, claim.Member{ID: child.ID})
 	}
-	wait := queue.Suspension{Agent: id, Epoch: c.Epoch, Worker: "w", Children: children,
-		Wait: queue.Wait{Entry: 1, Mode: "most", Digest: "d", Members: members}}
+	wait := claim.Suspension{Agent: id, Epoch: c.Epoch, Worker: "w", Children: children,
+		Wait: claim.Wait{Entry: 1, Mode: "most", Digest: "d", Members: members}}
 	before := s.dump()
-	if _, err := s.q.Attempts().Suspend(t.Context(), wait); !errors.Is(err, refusal.ErrInvalid) {
+	if _, err := claim.Of(s.q).Suspend(t.Context(), wait); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("an unknown mode: %v", err)
 	}
 	if after := s.dump(); after != before {
 		t.Errorf("a refused call changed something:\n%s", after)
 	}
 	wait.Wait.Mode = ""
-	if answer, err := s.q.Attempts().Suspend(t.Context(), wait); err != nil || answer != nil {
+	if answer, err := claim.Of(s.q).Suspend(t.Context(), wait); err != nil || answer != nil {
 		t.Fatalf("Suspend = %v, %v", answer, err)
 	}
 	e, err := inspect.Explain(t.Context(), s.q, id)

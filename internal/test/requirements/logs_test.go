@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -41,14 +42,14 @@ func (s *stage) agentsOf(n int, child queue.Task) (agents []string) {
 	s.Helper()
 	s.enqueueAll(n, func(int) queue.Task { return queue.Task{Kind: "agent", Queue: "agents"} })
 	s.seq++
-	trip, err := s.q.Attempts().Fetch(s.Context(), 0, "w", queue.Ask{N: n, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "agents", N: n}}})
+	trip, err := claim.Of(s.q).Fetch(s.Context(), 0, "w", claim.Ask{N: n, Seq: s.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "agents", N: n}}})
 	if err != nil || len(trip.Claims) != n {
 		s.Fatalf("fetch gave %d agents, %v", len(trip.Claims), err)
 	}
 	for _, c := range trip.Claims {
 		child.ID = c.ID + ".1"
-		if _, err = s.q.Attempts().Suspend(s.Context(), queue.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "w",
-			Wait: queue.Wait{Entry: 1, Digest: "d", Members: []queue.Member{{ID: child.ID}}}, Children: []queue.Task{child}}); err != nil {
+		if _, err = claim.Of(s.q).Suspend(s.Context(), claim.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "w",
+			Wait: claim.Wait{Entry: 1, Digest: "d", Members: []claim.Member{{ID: child.ID}}}, Children: []queue.Task{child}}); err != nil {
 			s.Fatal(err)
 		}
 		agents = append(agents, c.ID)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -107,7 +108,7 @@ func phaseIsTheServers(t *testing.T) {
 	before := s.dump()
 	for _, o := range []queue.Outcome{{Verb: "timeout"}, {Verb: "FAILED"}, {Verb: queue.Fail, Class: "execution"}, {Verb: queue.Fail, Class: "Timeout"}} {
 		o.ID, o.Epoch = c.ID, c.Epoch
-		if _, err := s.q.Attempts().Settle(t.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); !errors.Is(err, refusal.ErrInvalid) {
+		if _, err := claim.Of(s.q).Settle(t.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, claim.Ask{}); !errors.Is(err, refusal.ErrInvalid) {
 			t.Errorf("%s %s: %v, want ErrInvalid", o.Verb, o.Class, err)
 		}
 	}

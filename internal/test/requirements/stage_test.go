@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/eventlog"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -119,8 +120,8 @@ func (s *stage) enqueueAll(n int, task func(i int) queue.Task) []string {
 func (s *stage) fetch(n int) []queue.Claim {
 	s.Helper()
 	s.seq++
-	trip, err := s.q.Attempts().Fetch(s.Context(), 0, "w", queue.Ask{
-		N: n, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "default", N: n}},
+	trip, err := claim.Of(s.q).Fetch(s.Context(), 0, "w", claim.Ask{
+		N: n, Seq: s.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "default", N: n}},
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -142,7 +143,7 @@ func (s *stage) claim() queue.Claim {
 func (s *stage) settle(c queue.Claim, o queue.Outcome) queue.Verdict {
 	s.Helper()
 	o.ID, o.Epoch = c.ID, c.Epoch
-	trip, err := s.q.Attempts().Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	trip, err := claim.Of(s.q).Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, claim.Ask{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/lua"
@@ -366,9 +367,9 @@ func heartbeatDoesNotExtend(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "k", Timeout: 30 * time.Second})
 	c := s.claim()
 	deadline := s.record(id).Deadline
-	beat := func() []queue.Stop {
+	beat := func() []claim.Stop {
 		t.Helper()
-		stops, err := s.q.Attempts().Heartbeat(t.Context(), 0, "w", 15*time.Second, s.seq, []queue.Held{{ID: id, Epoch: c.Epoch}})
+		stops, err := claim.Of(s.q).Heartbeat(t.Context(), 0, "w", 15*time.Second, s.seq, []claim.Held{{ID: id, Epoch: c.Epoch}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +386,7 @@ func heartbeatDoesNotExtend(t *testing.T) {
 	}
 	// The lease has 15 s left; the deadline has passed.
 	s.advance(time.Millisecond)
-	if stops := beat(); len(stops) != 1 || stops[0] != (queue.Stop{ID: id, Epoch: c.Epoch, Reason: "timeout"}) {
+	if stops := beat(); len(stops) != 1 || stops[0] != (claim.Stop{ID: id, Epoch: c.Epoch, Reason: "timeout"}) {
 		t.Errorf("a heartbeat after the deadline returns %v, want a stop for timeout", stops)
 	}
 	s.timedOut(id)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -103,7 +104,7 @@ func testWakeLine(t *testing.T, c *redistest.Cluster) {
 	master := c.Master(t, s.cluster(), s.Q.Root(p))
 	awaited := make(chan error, 1)
 	go func() {
-		_, err := s.Q.Attempts().WakeLine(p, []string{"default"}).Await(context.Background(), await.Patience)
+		_, err := claim.Of(s.Q).WakeLine(p, []string{"default"}).Await(context.Background(), await.Patience)
 		awaited <- err
 	}()
 	rdb := master.Client(t)

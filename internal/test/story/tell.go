@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/eventlog"
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // refusal formats an error of Redis without the place in the Lua that raised it.
@@ -24,7 +24,7 @@ func refusal(err error) string {
 var raisedAt = regexp.MustCompile(`lua/\S+\.lua:\d+: `)
 
 // claims formats the claims of a reply, a line each.
-func (s *stage) claims(trip queue.Reply) []string {
+func (s *stage) claims(trip claim.Reply) []string {
 	if len(trip.Claims) == 0 {
 		return []string{"nothing"}
 	}

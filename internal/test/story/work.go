@@ -6,22 +6,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
 
 // fetch worker=w1 n=1 lease=10s queues=a:1,b:2 seq=N. Without seq it is the next one.
 func (s *stage) fetch(w words) []string {
-	trip, err := s.q.Attempts().Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
+	trip, err := claim.Of(s.q).Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
 	return s.claims(trip)
 }
 
-func (s *stage) ask(w words) queue.Ask {
+func (s *stage) ask(w words) claim.Ask {
 	s.seq++
-	ask := queue.Ask{N: 1, Seq: s.seq, Lease: w.duration("lease", 15*time.Second)}
+	ask := claim.Ask{N: 1, Seq: s.seq, Lease: w.duration("lease", 15*time.Second)}
 	if n, err := strconv.Atoi(w.named["n"]); err == nil {
 		ask.N = n
 	}
@@ -38,7 +39,7 @@ func (s *stage) ask(w words) queue.Ask {
 		if !ok {
 			n = ask.N
 		}
-		ask.Quotas = append(ask.Quotas, queue.Quota{Queue: name, N: n})
+		ask.Quotas = append(ask.Quotas, claim.Quota{Queue: name, N: n})
 	}
 	return ask
 }
@@ -61,12 +62,12 @@ func (s *stage) settle(w words) []string {
 		outcomes = append(outcomes, queue.Outcome{ID: long(name), Epoch: epoch, Verb: queue.Verb(w.verb), Result: []byte(w.named["result"]),
 			Error: w.named["error"], Class: queue.Class(w.named["class"]), Code: code, Delay: w.duration("delay", 0), Retry: w.named["retry"]})
 	}
-	ask := queue.Ask{}
+	ask := claim.Ask{}
 	if next := w.named["next"]; next != "" {
 		w.named["n"] = next
 		ask = s.ask(w)
 	}
-	trip, err := s.q.Attempts().Settle(s.ctx, 0, worker, call, outcomes, ask)
+	trip, err := claim.Of(s.q).Settle(s.ctx, 0, worker, call, outcomes, ask)
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
@@ -83,18 +84,18 @@ func (s *stage) settle(w words) []string {
 // heartbeat worker=w1 lease=15s known=N a:1 b:2:50% lists the claims by name and epoch, and
 // perhaps their progress. lease=0 says that the worker leaves.
 func (s *stage) heartbeat(w words) []string {
-	var held []queue.Held
+	var held []claim.Held
 	for _, entry := range w.plain {
 		parts := append(strings.SplitN(entry, ":", 3), "", "")
 		n, _ := strconv.ParseInt(parts[1], 10, 64)
-		held = append(held, queue.Held{ID: long(parts[0]), Epoch: n, Progress: parts[2]})
+		held = append(held, claim.Held{ID: long(parts[0]), Epoch: n, Progress: parts[2]})
 	}
 	lease, known := w.duration("lease", 15*time.Second), int64(0)
 	if w.named["lease"] == "0" {
 		lease = 0
 	}
 	known, _ = strconv.ParseInt(w.named["known"], 10, 64)
-	stops, err := s.q.Attempts().Heartbeat(s.ctx, 0, w.named["worker"], lease, known, held)
+	stops, err := claim.Of(s.q).Heartbeat(s.ctx, 0, w.named["worker"], lease, known, held)
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}

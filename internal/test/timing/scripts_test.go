@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
@@ -82,7 +83,7 @@ func (s *slower) isNext() bool {
 type agent struct {
 	*harness.Stage
 	queue.Claim
-	wait   queue.Wait
+	wait   claim.Wait
 	worker string
 	seq    int64 // of the last fetch of the worker
 }
@@ -90,26 +91,26 @@ type agent struct {
 // newAgent creates an agent and members, which are in the queue "members".
 func newAgent(s *harness.Stage, members int) *agent {
 	s.Helper()
-	a := &agent{Stage: s, wait: queue.Wait{Entry: 1, Digest: "digest", Mode: queue.WaitAll}, worker: rand.Text()}
+	a := &agent{Stage: s, wait: claim.Wait{Entry: 1, Digest: "digest", Mode: queue.WaitAll}, worker: rand.Text()}
 	s.Enqueue(queue.Task{Kind: "agent", Queue: "agents"})
 	a.Claim = a.fetch("agents", 1)[0]
 	tasks := make([]queue.Task, members)
 	for i := range tasks {
 		tasks[i] = queue.Task{ID: fmt.Sprint(a.ID, ".m", i), Kind: "member", Queue: "members"}
-		a.wait.Members = append(a.wait.Members, queue.Member{ID: tasks[i].ID})
+		a.wait.Members = append(a.wait.Members, claim.Member{ID: tasks[i].ID})
 	}
 	s.Enqueue(tasks...)
 	return a
 }
 
-func (a *agent) ask(line string, n int) queue.Ask {
+func (a *agent) ask(line string, n int) claim.Ask {
 	a.seq++
-	return queue.Ask{N: n, Seq: a.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}}
+	return claim.Ask{N: n, Seq: a.seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: line, N: n}}}
 }
 
 func (a *agent) fetch(line string, n int) []queue.Claim {
 	a.Helper()
-	reply, err := a.Q.Attempts().Fetch(a.Context(), 0, a.worker, a.ask(line, n))
+	reply, err := claim.Of(a.Q).Fetch(a.Context(), 0, a.worker, a.ask(line, n))
 	if err != nil || len(reply.Claims) == 0 {
 		a.Fatalf("Fetch = %+v, %v, want claims", reply, err)
 	}
@@ -119,7 +120,7 @@ func (a *agent) fetch(line string, n int) []queue.Claim {
 // suspend suspends the agent. It returns the outcome if the wait is over at once.
 func (a *agent) suspend() *queue.WaitOutcome {
 	a.Helper()
-	outcome, err := a.Q.Attempts().Suspend(a.Context(), queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: a.worker, Wait: a.wait})
+	outcome, err := claim.Of(a.Q).Suspend(a.Context(), claim.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: a.worker, Wait: a.wait})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func (a *agent) endMembers(n int) {
 	claims := a.fetch("members", min(n, 500))
 	for {
 		n -= len(claims)
-		ask := queue.Ask{}
+		ask := claim.Ask{}
 		if n > 0 {
 			ask = a.ask("members", min(n, 500))
 		}
@@ -146,13 +147,13 @@ func (a *agent) endMembers(n int) {
 	}
 }
 
-func (a *agent) complete(claims []queue.Claim, ask queue.Ask) queue.Reply {
+func (a *agent) complete(claims []queue.Claim, ask claim.Ask) claim.Reply {
 	a.Helper()
 	outcomes := make([]queue.Outcome, len(claims))
 	for i, c := range claims {
 		outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte("1")}
 	}
-	reply, err := a.Q.Attempts().Settle(a.Context(), 0, a.worker, queue.NewCall(), outcomes, ask)
+	reply, err := claim.Of(a.Q).Settle(a.Context(), 0, a.worker, queue.NewCall(), outcomes, ask)
 	if err != nil || len(reply.Errors) > 0 {
 		a.Fatal(err, reply.Errors)
 	}
@@ -179,10 +180,10 @@ func (a *agent) goOn() {
 	for _, m := range a.wait.Members {
 		names = append(names, m.ID[len(a.ID)+1:])
 	}
-	if _, err := a.Q.Attempts().Children(a.Context(), a.ID, names); err != nil {
+	if _, err := claim.Of(a.Q).Children(a.Context(), a.ID, names); err != nil {
 		a.Fatal(err)
 	}
-	a.complete([]queue.Claim{a.Claim}, queue.Ask{})
+	a.complete([]queue.Claim{a.Claim}, claim.Ask{})
 }
 
 // However a wait of many members ends, no script keeps Redis busy for long.
@@ -238,11 +239,11 @@ func TestNoScriptIsLongInAWaitOfManyMembers(t *testing.T) {
 // Nor when many waits fire at once, at their limits or by one list of ends.
 func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
 	const agents, members = 60, 60
-	create := func(s *harness.Stage, wait queue.Wait) (all []*agent) {
+	create := func(s *harness.Stage, wait claim.Wait) (all []*agent) {
 		for range agents {
 			a := newAgent(s, 0)
 			for m := range members {
-				a.wait.Members = append(a.wait.Members, queue.Member{ID: fmt.Sprint(a.ID, ".m", m)})
+				a.wait.Members = append(a.wait.Members, claim.Member{ID: fmt.Sprint(a.ID, ".m", m)})
 			}
 			wait.Entry, wait.Digest, wait.Members = a.wait.Entry, a.wait.Digest, a.wait.Members
 			a.wait = wait
@@ -260,16 +261,16 @@ func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
 	}
 	t.Run("at their limits", func(t *testing.T) {
 		scripts(t, mostWork, func(s *harness.Stage) {
-			create(s, queue.Wait{Mode: queue.WaitAll, Limit: 300 * time.Millisecond})
+			create(s, claim.Wait{Mode: queue.WaitAll, Limit: 300 * time.Millisecond})
 			<-time.After(300 * time.Millisecond)
 			sweepUntil(s, "waits")
 		})
 	})
 	t.Run("by one list of ends", func(t *testing.T) {
 		scripts(t, mostWork, func(s *harness.Stage) {
-			all := create(s, queue.Wait{Mode: queue.WaitAny, CancelLosers: true})
+			all := create(s, claim.Wait{Mode: queue.WaitAny, CancelLosers: true})
 			last := all[agents-1]
-			last.complete(last.fetch("firsts", agents), queue.Ask{})
+			last.complete(last.fetch("firsts", agents), claim.Ask{})
 			sweepUntil(s, "waits")
 		})
 	})
@@ -328,7 +329,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 		for range agents {
 			a := newAgent(s, 0)
 			for m := range members {
-				a.wait.Members = append(a.wait.Members, queue.Member{ID: fmt.Sprint(a.ID, ".m", m)})
+				a.wait.Members = append(a.wait.Members, claim.Member{ID: fmt.Sprint(a.ID, ".m", m)})
 			}
 			tasks := make([]queue.Task, members)
 			for m := range tasks {
@@ -356,7 +357,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 		claims := s.agent.fetch("members", ends)
 		return timing.CPU(t, alone, func() {
 			for _, c := range claims {
-				s.agent.complete([]queue.Claim{c}, queue.Ask{})
+				s.agent.complete([]queue.Claim{c}, claim.Ask{})
 			}
 		})
 	}

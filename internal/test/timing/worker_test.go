@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/faultproxy"
@@ -288,7 +289,7 @@ func TestLateTasksHoldUpNothing(t *testing.T) {
 		makeLate()
 		start := time.Now()
 		for seq := int64(1); ; seq++ {
-			reply, err := s.Q.Attempts().Fetch(t.Context(), 0, rand.Text(), queue.Ask{N: 1, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}})
+			reply, err := claim.Of(s.Q).Fetch(t.Context(), 0, rand.Text(), claim.Ask{N: 1, Seq: seq, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 1}}})
 			if err != nil {
 				t.Fatal(err)
 			}

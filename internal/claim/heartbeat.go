@@ -1,4 +1,4 @@
-package queue
+package claim
 
 import (
 	"context"
@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
-
-// MaxProgress is the greatest number of bytes of an attempt's progress. A longer text is cut.
-const MaxProgress = 1 << 10
 
 // Held is an attempt that a worker runs.
 type Held struct {
@@ -43,10 +41,10 @@ func (s Stop) OfWorker() bool { return s.ID == "-" }
 // reply or given up on it. A claim of these fetches that is not in held was never received, so its
 // task is given back. A lease of 0 means that the worker exits: all its claims are given back.
 func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
-	if err := a.q.ready(ctx); err != nil {
+	if err := a.q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("heartbeat", "", err)
 	}
-	if err := checkWorker(worker); err != nil {
+	if err := names.CheckWorker(worker); err != nil {
 		return nil, refusal.Failed("heartbeat", "", err)
 	}
 	if lease < 0 || lease > 0 && lease < time.Millisecond {
@@ -70,7 +68,7 @@ func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, l
 
 // beat makes one call. left is the number of tasks that the worker still holds if the lease is 0.
 func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []Stop, remaining int64, err error) {
-	reply, err := a.q.engine.Call(ctx, partition, "heartbeat", args...)
+	reply, err := a.q.Engine().Call(ctx, partition, "heartbeat", args...)
 	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return nil, 0, err
@@ -91,14 +89,11 @@ func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []
 // and the worker should send a heartbeat, which returns the orders that were missed. All calls come
 // from one goroutine. The returned function ends the subscription.
 func (a Attempts) Stops(worker string, stop func(Stop), again func()) (end func()) {
-	if stop == nil || again == nil {
-		panic("queue: Stops needs two functions: stop and again")
-	}
 	channels := make([]string, a.q.Partitions())
 	for p := range channels {
-		channels[p] = a.q.engine.StopChannel(p, worker)
+		channels[p] = a.q.Engine().StopChannel(p, worker)
 	}
-	return a.q.engine.Subscribe(channels, func(_, message string) {
+	return a.q.Engine().Subscribe(channels, func(_, message string) {
 		if message == "" {
 			again()
 			return

@@ -1,4 +1,4 @@
-package queue
+package claim
 
 import (
 	"cmp"
@@ -9,23 +9,8 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
-)
-
-// Mode says when a wait is over.
-type Mode string
-
-// The modes of a wait. Each comment says which end of a member ends the wait.
-const (
-	WaitAll      Mode = "all"       // the last end; the wait is over at once if a member had failed before it began
-	WaitFailFast Mode = "fail_fast" // the last end, or the first failure
-	WaitSettled  Mode = "settled"   // the last end
-	WaitAny      Mode = "any"       // the first end of any kind
-	WaitAnyOK    Mode = "any_ok"    // the first completion, or the last end
-	WaitNOfM     Mode = "n_of_m"    // the nth completion, or the end after which n completions are impossible
-	WaitNSettled Mode = "n_settled" // the nth end of any kind
-	WaitPeek     Mode = "peek"      // none: the wait is over at once
-	WaitCollect  Mode = "collect"   // the first end of any child that no wait of this mode has handed over; it has no members
 )
 
 // maxMembers is the greatest number of members in one call. The script accepts twice as many, but
@@ -43,12 +28,12 @@ type Member struct {
 // agent makes the same wait again. Entry, Digest, and everything that Digest covers must then be the
 // same.
 type Wait struct {
-	Entry   int64  // its number in the journal, which grows over the agent's life
-	Mode    Mode   // "": WaitAll
-	Need    int    // of WaitNOfM and WaitNSettled
-	Digest  string // one word that identifies the wait, its members and the children created for it
-	Label   string // describes the wait to people, in one line
-	Reason  string // why the agent waits, for people
+	Entry   int64      // its number in the journal, which grows over the agent's life
+	Mode    queue.Mode // "": WaitAll
+	Need    int        // of WaitNOfM and WaitNSettled
+	Digest  string     // one word that identifies the wait, its members and the children created for it
+	Label   string     // describes the wait to people, in one line
+	Reason  string     // why the agent waits, for people
 	Members []Member
 
 	Limit        time.Duration // the longest time that the wait lasts; 0: no limit
@@ -74,7 +59,7 @@ type Suspension struct {
 	Call     string // identifies the call, so that a repeat gets the first answer; "" generates an id. Ignored for waits of more than 500 members
 	Wait     Wait
 	Note     Note
-	Children []Task // children to create, at most 500, each with its ID; enqueue more of them with EnqueueAll first
+	Children []queue.Task // children to create, at most 500, each with its ID; enqueue more of them with EnqueueAll first
 }
 
 // Suspend makes an agent wait. It returns the outcome if the wait is over at once; the agent then
@@ -86,8 +71,8 @@ type Suspension struct {
 // A wait of more than 500 members is sent in parts, and the first part creates the children. If a later
 // part is refused (a member does not exist, or a limit that only the server knows is exceeded), the
 // children stay and the agent continues to run.
-func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, error) {
-	if err := a.q.ready(ctx); err != nil {
+func (a Attempts) Suspend(ctx context.Context, s Suspension) (*queue.WaitOutcome, error) {
+	if err := a.q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("suspend", "", err)
 	}
 	p, err := names.PartitionIn(s.Agent, a.q.Partitions())
@@ -97,7 +82,7 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	if err := s.checkParts(); err != nil {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
-	children, batch := a.q.traceSendAll(ctx, s.Children)
+	children, batch := a.q.TraceSendAll(ctx, s.Children)
 	s.Children = children
 	answer, err := a.suspendParts(ctx, p, s)
 	var odd *refusal.InvalidError
@@ -108,7 +93,7 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	if err != nil || answer == "" {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
-	o, ok := ReadWaitOutcome(answer)
+	o, ok := queue.ReadWaitOutcome(answer)
 	if !ok {
 		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal entry of the wait is not the outcome of a wait: %q", refusal.Clip(answer)))
 	}
@@ -126,7 +111,7 @@ func (s *Suspension) checkParts() error {
 	for i, m := range s.Wait.Members {
 		ids[i] = m.ID
 	}
-	return checkOwner(s.Agent, ids)
+	return names.CheckOwner(s.Agent, ids)
 }
 
 func (a Attempts) suspendParts(ctx context.Context, p int, s Suspension) (answer string, err error) {
@@ -145,12 +130,12 @@ func (a Attempts) suspendPart(ctx context.Context, p int, s *Suspension, members
 	if err != nil {
 		return "", err
 	}
-	reply, err := a.q.engine.Call(ctx, p, "suspend", args...)
+	reply, err := a.q.Engine().Call(ctx, p, "suspend", args...)
 	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return "", err
 	}
-	words, err := worded(answers[1:], nil)
+	words, err := engine.Words(answers[1:], nil)
 	if err != nil {
 		return "", err
 	}
@@ -165,10 +150,10 @@ func (a Attempts) suspendPart(ctx context.Context, p int, s *Suspension, members
 }
 
 // args returns the arguments of the script for one part of the wait.
-func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, error) {
+func (s *Suspension) args(q *queue.Queue, members []Member, part, parts int) ([]any, error) {
 	call := s.Call
 	if call == "" || parts > 1 {
-		call = NewCall()
+		call = names.NewCall()
 	}
 	args := []any{s.Agent, s.Epoch, s.Worker, call}
 	args = s.Wait.fields(args, part, parts)
@@ -180,32 +165,30 @@ func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, e
 		}
 		args = append(args, m.ID, patience, m.Mask)
 	}
-	args, err := s.Note.args(args, q.config.MaxBytes)
+	args, err := s.Note.args(args, q.MaxBytes())
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Children) > maxList {
-		return nil, refusal.Invalid("children", "are %d, the limit of a call is %d: enqueue the others first", len(s.Children), maxList)
+	if len(s.Children) > engine.MaxTasks {
+		return nil, refusal.Invalid("children", "are %d, the limit of a call is %d: enqueue the others first", len(s.Children), engine.MaxTasks)
 	}
-	var children shapes
 	for i := range s.Children {
 		c := &s.Children[i]
-		if err := c.check(q.config.MaxBytes); err != nil {
+		if err := c.Check(q.MaxBytes()); err != nil {
 			return nil, &ChildError{c.ID, err}
 		}
-		children.add(c, c.ID)
 	}
-	return children.args(args), nil
+	return queue.AppendTasks(args, s.Children), nil
 }
 
 func (w *Wait) fields(args []any, part, parts int) []any {
 	at := len(args)
-	args = append(args, 0, "entry", w.Entry, "mode", string(cmp.Or(w.Mode, WaitAll)), "digest", w.Digest, "label", w.Label)
+	args = append(args, 0, "entry", w.Entry, "mode", string(cmp.Or(w.Mode, queue.WaitAll)), "digest", w.Digest, "label", w.Label)
 	add := func(name string, value any) { args = append(args, name, value) }
 	if w.Reason != "" {
 		add("why", w.Reason)
 	}
-	if w.Mode == WaitNOfM || w.Mode == WaitNSettled {
+	if w.Mode == queue.WaitNOfM || w.Mode == queue.WaitNSettled {
 		add("need", w.Need)
 	}
 	switch {

@@ -1,24 +1,18 @@
-package queue
+package claim
 
 import (
 	"context"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Note is an addition to an agent's journal. A Checkpoint replaces all entries so far.
 type Note struct {
-	Checkpoint *Checkpoint
+	Checkpoint *queue.Checkpoint
 	Entries    []Entry
-}
-
-// Checkpoint is the state from which an agent's replay begins.
-type Checkpoint struct {
-	State    []byte
-	Children int64 // the number of children created before it
-	Entries  int64 // the number of the last entry before it
 }
 
 // Entry records the result of a step, or a random value, because a replay must get the same value
@@ -31,18 +25,18 @@ type Entry struct {
 // Remember adds a note to an agent's journal, for its replay. If it returns [refusal.ErrNotHeld],
 // [refusal.ErrStopping], [refusal.ErrNotFound], or [refusal.ErrInvalid] (the note is too large), nothing was written.
 func (a Attempts) Remember(ctx context.Context, agent string, epoch int64, worker string, n Note) error {
-	if err := a.q.ready(ctx); err != nil {
+	if err := a.q.Ready(ctx); err != nil {
 		return refusal.Failed("remember", "", err)
 	}
 	p, err := names.PartitionIn(agent, a.q.Partitions())
 	if err != nil {
 		return refusal.Failed("remember", agent, err)
 	}
-	args, err := n.args([]any{agent, epoch, worker}, a.q.config.MaxBytes)
+	args, err := n.args([]any{agent, epoch, worker}, a.q.MaxBytes())
 	if err != nil {
 		return refusal.Failed("remember", agent, err)
 	}
-	words, err := worded(a.q.engine.Call(ctx, p, "remember", args...))
+	words, err := engine.Words(a.q.Engine().Call(ctx, p, "remember", args...))
 	if err == nil && engine.Text(words[0]) != "OK" {
 		err = refusedAgent(engine.Text(words[0]), words[1:], nil)
 	}

@@ -1,4 +1,4 @@
-package queue
+package claim
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/internal/spans"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -17,6 +20,9 @@ type Ask struct {
 	Lease  time.Duration // how long the worker keeps its claims without another fetch or heartbeat
 }
 
+// maxSeq is 2^53, the greatest number that Lua and a sorted set hold exactly.
+const maxSeq = 1 << 53
+
 // Quota is the number of tasks that one queue can give in the first round. In the second round the
 // rest of Ask.N is taken from the queues in order, so that no slot stays idle while a queue has
 // tasks.
@@ -25,36 +31,11 @@ type Quota struct {
 	N     int
 }
 
-// Claim is a task that a worker holds. Its instants are on the clock of Redis. Now is the
-// instant at which the task was claimed.
-type Claim struct {
-	ID, Queue, Kind string
-	Partition       int
-	Epoch           int64
-	Payload         []byte
-	Headers         map[string]string
-	Priority        int
-	Retries         int
-	MaxRetries      int
-	LeaseLosses     int
-	RetryExpression string // the worker evaluates it when an attempt fails: see Outcome.Retry
-	CreatedAt       time.Time
-	Deadline        time.Time // the earliest deadline of the task and its ancestors; zero: none
-	AttemptDeadline time.Time // zero: none before Deadline
-	TimeoutGrace    time.Duration
-	WarnAt          time.Time // when to warn that the deadline is near; zero: never
-	Journal         bool      // the task is an agent that has a journal from an earlier run
-	Now             time.Time
-}
-
-// Attempt returns the number of this attempt, from 1. Releases and lost leases are not counted.
-func (c *Claim) Attempt() int { return c.Retries + 1 }
-
 // Reply is the reply to Fetch or Settle: a verdict for each outcome that was sent, and the
 // tasks that were requested.
 type Reply struct {
-	Verdicts []Verdict
-	Claims   []Claim
+	Verdicts []queue.Verdict
+	Claims   []queue.Claim
 	// Look is the time after which the worker must fetch again, even if no wake token comes. See
 	// More and Stopping.
 	Look time.Duration
@@ -77,25 +58,25 @@ func (r *Reply) Stopping() bool { return r.Look < 0 }
 
 // Fetch claims ready tasks for a worker.
 func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Reply, error) {
-	if err := a.q.ready(ctx); err != nil {
+	if err := a.q.Ready(ctx); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
-	if err := checkWorker(worker); err != nil {
+	if err := names.CheckWorker(worker); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
 	if err := ask.check(); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
 	start := time.Now()
-	reply, report, err := a.q.engine.CallReported(ctx, partition, "fetch", ask.append([]any{worker})...)
+	reply, report, err := a.q.Engine().CallReported(ctx, partition, "fetch", ask.append([]any{worker})...)
 	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
 	trip := Reply{Ended: len(report.TimedOut)}
 	err = trip.readClaims(partition, answers[0], answers[1])
-	a.q.traceReceive(ctx, start, trip.Claims)
-	trip.Errors = a.q.engine.Located("fetch", answers[2:])
+	a.traceReceive(ctx, start, trip.Claims)
+	trip.Errors = a.q.Engine().Located("fetch", answers[2:])
 	return trip, refusal.Failed("fetch", "", err)
 }
 
@@ -104,7 +85,7 @@ func (a *Ask) check() error {
 	switch {
 	case a.N < 0:
 		return refusal.Invalid("n", "%d must not be negative", a.N)
-	case a.Seq < 0 || a.Seq > maxSpan:
+	case a.Seq < 0 || a.Seq > maxSeq:
 		return refusal.Invalid("seq", "%d must be 0 to 2^53: count the requests, or use the time in µs", a.Seq)
 	case a.Lease < time.Millisecond:
 		return refusal.Invalid("lease", "%v must be at least 1ms", a.Lease)
@@ -134,12 +115,12 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 	}
 	r.Look = time.Duration(look) * time.Millisecond
 	at := engine.Instant(now)
-	r.Claims = make([]Claim, len(words)/claimWords)
+	r.Claims = make([]queue.Claim, len(words)/claimWords)
 	for i := range r.Claims {
 		w := words[1+i*claimWords:]
 		c := &r.Claims[i]
 		c.ID, c.Epoch, c.Partition, c.Now = engine.Text(w[0]), engine.Number(w[1]), partition, at
-		if !c.readState(engine.Text(w[2])) || !c.readSpec(engine.Text(w[3])) {
+		if !readState(c, engine.Text(w[2])) || !readSpec(c, engine.Text(w[3])) {
 			return engine.Unexpected("claim", w[:claimWords])
 		}
 		if payload := engine.Text(w[4]); payload != "" {
@@ -150,7 +131,7 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 }
 
 // readState reads the four words of a claim's state.
-func (c *Claim) readState(words string) bool {
+func readState(c *queue.Claim, words string) bool {
 	if words == "- - - -" {
 		return true
 	}
@@ -163,8 +144,8 @@ func (c *Claim) readState(words string) bool {
 }
 
 // readSpec reads the spec of a task (lua/store/record.lua).
-func (c *Claim) readSpec(spec string) bool {
-	s, ok := parseSpec(spec)
+func readSpec(c *queue.Claim, text string) bool {
+	s, ok := parseSpec(text)
 	if !ok {
 		return false
 	}
@@ -175,28 +156,32 @@ func (c *Claim) readSpec(spec string) bool {
 	for name, value := range s.fields {
 		switch name {
 		case "headers":
-			c.Headers = readHeaders(value)
+			c.Headers = engine.Headers(value)
 		case "priority":
-			c.Priority = count(value)
+			c.Priority = int(engine.Number(value))
 		case "max_retries":
-			c.MaxRetries = count(value)
+			c.MaxRetries = int(engine.Number(value))
 		case "retry_expression":
 			c.RetryExpression = value
 		case "timeout_grace_ms":
-			c.TimeoutGrace = span(value)
+			c.TimeoutGrace = time.Duration(engine.Number(value)) * time.Millisecond
 		case "warn_percent":
-			c.WarnAt = c.CreatedAt.Add(c.Deadline.Sub(c.CreatedAt) / 100 * time.Duration(count(value)))
+			c.WarnAt = c.CreatedAt.Add(c.Deadline.Sub(c.CreatedAt) / 100 * time.Duration(engine.Number(value)))
 		}
 	}
 	return true
 }
 
-// Answers makes an empty call to a partition, and returns nil if it replies. With it a worker
-// distinguishes a partition that hangs from a call whose reply is large and takes long.
-func (a Attempts) Answers(ctx context.Context, partition int) error {
-	if err := a.q.ready(ctx); err != nil {
-		return refusal.Failed("answers", "", err)
+// traceReceive makes the span of a claim of tasks.
+func (a Attempts) traceReceive(ctx context.Context, start time.Time, claims []queue.Claim) {
+	tracer := a.q.Tracer()
+	if tracer == nil || len(claims) == 0 {
+		return
 	}
-	_, err := a.q.engine.Call(ctx, partition, "read")
-	return refusal.Failed("answers", "", err)
+	tasks := make([]spans.Task, len(claims))
+	for i := range claims {
+		c := &claims[i]
+		tasks[i] = spans.Task{ID: c.ID, Kind: c.Kind, Queue: c.Queue, Headers: c.Headers}
+	}
+	tracer.Receive(ctx, start, tasks)
 }

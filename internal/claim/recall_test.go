@@ -1,10 +1,11 @@
-package queue_test
+package claim_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -15,20 +16,20 @@ func TestRecallReadsTheMembersOfASmallWait(t *testing.T) {
 		for _, row := range []struct{ members, bytes, want int }{{1, 0, 1}, {100, 0, 100}, {101, 0, 0}, {4, 300_000, 2}} {
 			agent := queuetest.Enqueue(t, q, queue.Task{Queue: fmt.Sprint("agents", row.members)}).ID
 			w := &queuetest.Taker{Q: q, Worker: queue.NewCall()}
-			claim := w.Take(t, agent, fmt.Sprint("agents", row.members))
-			note := queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("first")}}}
-			if err := q.Attempts().Remember(t.Context(), agent, claim.Epoch, w.Worker, note); err != nil {
+			held := w.Take(t, agent, fmt.Sprint("agents", row.members))
+			note := claim.Note{Entries: []claim.Entry{{Number: 1, Text: []byte("first")}}}
+			if err := claim.Of(q).Remember(t.Context(), agent, held.Epoch, w.Worker, note); err != nil {
 				t.Fatal(err)
 			}
-			s := queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: w.Worker, Wait: queue.Wait{Entry: 2, Digest: "d", Mode: queue.WaitAny, Limit: time.Hour}}
+			s := claim.Suspension{Agent: agent, Epoch: held.Epoch, Worker: w.Worker, Wait: claim.Wait{Entry: 2, Digest: "d", Mode: queue.WaitAny, Limit: time.Hour}}
 			for i := range row.members {
 				s.Children = append(s.Children, queue.Task{ID: fmt.Sprint(agent, ".", i), Kind: "k", Promise: true})
-				s.Wait.Members = append(s.Wait.Members, queue.Member{ID: s.Children[i].ID})
+				s.Wait.Members = append(s.Wait.Members, claim.Member{ID: s.Children[i].ID})
 			}
-			if o, err := q.Attempts().Suspend(t.Context(), s); o != nil || err != nil {
+			if o, err := claim.Of(q).Suspend(t.Context(), s); o != nil || err != nil {
 				t.Fatal(o, err)
 			}
-			if m, err := q.Attempts().Recall(t.Context(), agent); err != nil || len(m.Children) > 0 {
+			if m, err := claim.Of(q).Recall(t.Context(), agent); err != nil || len(m.Children) > 0 {
 				t.Errorf("while it waits, Recall has %d members, %v, want none", len(m.Children), err)
 			}
 			for _, c := range s.Children[:min(4, row.members)] { // the first ends the wait
@@ -36,7 +37,7 @@ func TestRecallReadsTheMembersOfASmallWait(t *testing.T) {
 					t.Fatal(r, err)
 				}
 			}
-			m, err := q.Attempts().Recall(t.Context(), agent)
+			m, err := claim.Of(q).Recall(t.Context(), agent)
 			if err != nil || len(m.Children) != row.want || m.Journal[1] != "first" {
 				t.Errorf("a wait of %d members: Recall has %d of them, journal %v, %v, want %d", row.members, len(m.Children), m.Journal, err, row.want)
 			}
@@ -57,7 +58,7 @@ func TestAChildThatDoesNotExistIsNil(t *testing.T) {
 		for i := range 600 { // more than a call reads
 			names = append(names, fmt.Sprint("none-", i))
 		}
-		children, err := q.Attempts().Children(t.Context(), agent, names)
+		children, err := claim.Of(q).Children(t.Context(), agent, names)
 		if err != nil || len(children) != len(names) {
 			t.Fatalf("Children = %d, %v, want %d", len(children), err, len(names))
 		}
@@ -81,7 +82,7 @@ func TestChildrenWithLargeResultsAreReadInSeveralCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		children, err := q.Attempts().Children(t.Context(), agent, names)
+		children, err := claim.Of(q).Children(t.Context(), agent, names)
 		if err != nil || len(children) != 6 {
 			t.Fatalf("Children = %d, %v, want 6", len(children), err)
 		}

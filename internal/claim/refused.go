@@ -1,9 +1,10 @@
-package queue
+package claim
 
 import (
 	"fmt"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -33,9 +34,8 @@ func refusedAgent(word string, values []any, s *Suspension) error {
 		return fmt.Errorf("member %s: %w", at(0), refusal.ErrNotFound)
 	case "CHILD":
 		if n := engine.Number(at(0)); s != nil && n >= 1 && n <= int64(len(s.Children)) {
-			c := submission{task: &s.Children[n-1]}
-			c.readReply(values[1:])
-			return &ChildError{c.task.ID, c.err}
+			child := &s.Children[n-1]
+			return &ChildError{child.ID, queue.ReadRefusal(child, values[1:])}
 		}
 	}
 	return engine.Unexpected("answer "+word, values)

@@ -1,4 +1,4 @@
-package queue_test
+package claim_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -23,7 +24,7 @@ func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
 	if _, err := q.EnqueueAll(ctx, tasks); err != nil {
 		t.Fatal(err)
 	}
-	ask := queue.Ask{N: 10, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10}}}
+	ask := claim.Ask{N: 10, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "default", N: 10}}}
 	var held []queue.Claim
 	for i, row := range []struct {
 		claim          string
@@ -42,7 +43,7 @@ func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
 		}
 		held = held[row.settled:]
 		ask.Seq = int64(i + 1)
-		trip, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), outcomes, ask)
+		trip, err := claim.Of(q).Settle(ctx, 0, "w", queue.NewCall(), outcomes, ask)
 		if err != nil || len(trip.Claims) != row.takes || len(trip.Verdicts) != row.settled {
 			t.Fatalf("%s: %d claims and %v, %v, want %d", row.claim, len(trip.Claims), trip.Verdicts, err, row.takes)
 		}

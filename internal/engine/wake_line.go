@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -19,14 +18,13 @@ type WakeLine struct {
 	name  string
 	open  int           // workers that have not closed it; guarded by lines.mu
 	turn  chan struct{} // held by the worker that waits for Redis
-	wait  *engine.ListWait
+	wait  *ListWait
 	pause time.Duration // after the newest of consecutive failures; 0 if the last call succeeded
 }
 
 // WakeLine returns the wake line of these queues of a partition. Close it when the worker ends.
-func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
-	a.q.opened()
-	return a.q.wakeLines.enter(a.q.engine, partition, queues)
+func (e *Engine) WakeLine(partition int, queues []string) *WakeLine {
+	return e.wakeLines.enter(e, partition, queues)
 }
 
 // Await waits up to d for a wake token of one of the queues, and reports whether it got one. A d
@@ -34,15 +32,12 @@ func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
 // was woken for it. So a worker that gets the token must fetch. Another worker can have taken the
 // task by then. If there are more tasks, the fetch leaves another token.
 //
-// A token can be lost, so fetch after [Reply.Look] even without a token. A worker that waits for its
+// A token can be lost, so a worker also fetches without one after some time (claim.Reply.Look). A worker that waits for its
 // turn waits longer than d, while the others fetch.
 //
 // When ctx ends, Await returns its cause, and no token is lost.
 func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
-	if l == nil || l.lines == nil {
-		return false, refusal.Failed("await work", "", refusal.Invalid("line", "is nil or empty: use one that WakeLine returned"))
-	}
-	if err := engine.Given(ctx); err != nil {
+	if err := Given(ctx); err != nil {
 		return false, refusal.Failed("await work", "", err)
 	}
 	select {
@@ -70,12 +65,7 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 
 // Close leaves the line. The connection is closed when the last worker has left. Await must have
 // returned.
-func (l *WakeLine) Close() {
-	if l == nil || l.lines == nil {
-		panic("queue: a *WakeLine is nil or empty: use one that WakeLine returned")
-	}
-	l.lines.leave(l)
-}
+func (l *WakeLine) Close() { l.lines.leave(l) }
 
 // wakeLines holds the wake lines that the workers of this process use, by the keys of their queues.
 type wakeLines struct {
@@ -83,7 +73,7 @@ type wakeLines struct {
 	lines map[string]*WakeLine
 }
 
-func (w *wakeLines) enter(e *engine.Engine, partition int, queues []string) *WakeLine {
+func (w *wakeLines) enter(e *Engine, partition int, queues []string) *WakeLine {
 	keys := make([]string, len(queues))
 	for i, queue := range queues {
 		keys[i] = e.WakeKey(partition, queue)

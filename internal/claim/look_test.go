@@ -1,4 +1,4 @@
-package queue_test
+package claim_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -25,7 +26,7 @@ func TestTheTimeUntilTheNextFetchGrowsWithTheWorkers(t *testing.T) {
 			for ; alive < c.workers-1; alive++ { // the worker that fetches is the last
 				rdb.ZAdd(t.Context(), q.Root(0)+":workers", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: fmt.Sprint("w", alive)})
 			}
-			r, err := q.Attempts().Fetch(t.Context(), 0, "asks", queue.Ask{N: 1, Seq: int64(seq + 1), Quotas: []queue.Quota{{Queue: "q", N: 1}}, Lease: time.Minute})
+			r, err := claim.Of(q).Fetch(t.Context(), 0, "asks", claim.Ask{N: 1, Seq: int64(seq + 1), Quotas: []claim.Quota{{Queue: "q", N: 1}}, Lease: time.Minute})
 			if err != nil || r.Look != c.want || r.More() {
 				t.Errorf("with %d workers, Look = %v, %v, want %v", c.workers, r.Look, err, c.want)
 			}
@@ -37,9 +38,9 @@ func TestTheTimeUntilTheNextFetchGrowsWithTheWorkers(t *testing.T) {
 func TestAFetchSaysThatItsSeqWasUsed(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
-		fetch := func(seq int64, n int) queue.Reply {
+		fetch := func(seq int64, n int) claim.Reply {
 			t.Helper()
-			r, err := q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: n, Seq: seq, Quotas: []queue.Quota{{Queue: "default", N: n}}, Lease: time.Minute})
+			r, err := claim.Of(q).Fetch(t.Context(), 0, "w", claim.Ask{N: n, Seq: seq, Quotas: []claim.Quota{{Queue: "default", N: n}}, Lease: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

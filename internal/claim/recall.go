@@ -1,4 +1,4 @@
-package queue
+package claim
 
 import (
 	"context"
@@ -6,20 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
-
-// Memory is the journal of an agent, for its next run.
-type Memory struct {
-	Checkpoint
-	Journal  map[int64]string   // entries since the checkpoint, by number
-	Children map[string]*Record // members of the newest ended wait, by the last part of the id: see Recall
-}
 
 // maxRecalled is the greatest number of members whose records are read together with the journal. A
 // larger wait is read with Children, so that one reply stays small.
@@ -28,11 +20,11 @@ const maxRecalled = 100
 // Recall reads an agent's journal, and the records of the members of its newest ended wait: the
 // replay needs their results first. It reads them only if the wait had at most 100 members, and up
 // to about 512 KiB. Children reads the rest.
-func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
-	if err := a.q.ready(ctx); err != nil {
+func (a Attempts) Recall(ctx context.Context, agent string) (*queue.Memory, error) {
+	if err := a.q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("recall", "", err)
 	}
-	m := &Memory{Journal: map[int64]string{}}
+	m := &queue.Memory{Journal: map[int64]string{}}
 	var err error
 	m.Children, err = a.recall(ctx, agent, maxRecalled, nil, m)
 	if err != nil {
@@ -42,11 +34,11 @@ func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 }
 
 // Journal is Recall without the records of members: Memory.Children is empty.
-func (a Attempts) Journal(ctx context.Context, agent string) (*Memory, error) {
-	if err := a.q.ready(ctx); err != nil {
+func (a Attempts) Journal(ctx context.Context, agent string) (*queue.Memory, error) {
+	if err := a.q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("journal", "", err)
 	}
-	m := &Memory{Journal: map[int64]string{}, Children: map[string]*Record{}}
+	m := &queue.Memory{Journal: map[int64]string{}, Children: map[string]*queue.Record{}}
 	if _, err := a.recall(ctx, agent, 0, nil, m); err != nil {
 		return nil, refusal.Failed("journal", agent, err)
 	}
@@ -55,24 +47,26 @@ func (a Attempts) Journal(ctx context.Context, agent string) (*Memory, error) {
 
 // Children reads the records of an agent's children, up to 500 in a round trip. names are the last
 // parts of their ids, and the keys of the map. A child that does not exist is nil in the map.
-func (a Attempts) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {
-	if err := a.q.ready(ctx); err != nil {
+func (a Attempts) Children(ctx context.Context, agent string, names []string) (map[string]*queue.Record, error) {
+	if err := a.q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("children", "", err)
 	}
-	records := make(map[string]*Record, len(names))
+	records := make(map[string]*queue.Record, len(names))
 	for len(names) > 0 {
-		n := min(len(names), maxList)
+		n := min(len(names), engine.MaxTasks)
 		page, err := a.recall(ctx, agent, "", names[:n], nil)
-		if err == nil && len(page) == 0 {
+		// A reply is bounded in bytes, so it can hold fewer records than names. The next call asks
+		// for the rest.
+		rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, done := page[name]; return done })
+		// Without progress the loop would not end: a reply is not trusted.
+		if err == nil && len(rest) == len(names) {
 			err = fmt.Errorf("no answer for child %s", names[0])
 		}
 		if err != nil {
 			return nil, refusal.Failed("recall", agent, err)
 		}
 		maps.Copy(records, page)
-		// A reply is bounded in bytes, so it can hold fewer records than names. The next call asks
-		// for the rest.
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, done := page[name]; return done })
+		names = rest
 	}
 	return records, nil
 }
@@ -81,8 +75,8 @@ func (a Attempts) Children(ctx context.Context, agent string, names []string) (m
 // id that is given twice is in both places. If a task is not a child of the agent, Results returns
 // [refusal.ErrNotOwner]. If one does not exist, it returns [refusal.ErrNotFound]. In both cases it returns no records.
 // A task that has not ended has neither result nor error.
-func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*Record, error) {
-	if err := checkOwner(agent, ids); err != nil {
+func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*queue.Record, error) {
+	if err := names.CheckOwner(agent, ids); err != nil {
 		return nil, refusal.Failed("results", agent, err)
 	}
 	last := make([]string, len(ids))
@@ -95,7 +89,7 @@ func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*R
 	if err != nil {
 		return nil, err
 	}
-	records := make([]*Record, len(ids))
+	records := make([]*queue.Record, len(ids))
 	for i, name := range last {
 		if records[i] = children[name]; records[i] == nil {
 			return nil, refusal.Failed("results", ids[i], refusal.ErrNotFound)
@@ -104,7 +98,7 @@ func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*R
 	return records, nil
 }
 
-func (a Attempts) recall(ctx context.Context, agent string, maxMembers any, childNames []string, memory *Memory) (map[string]*Record, error) {
+func (a Attempts) recall(ctx context.Context, agent string, maxMembers any, childNames []string, memory *queue.Memory) (map[string]*queue.Record, error) {
 	p, err := names.PartitionIn(agent, a.q.Partitions())
 	if err != nil {
 		return nil, err
@@ -113,17 +107,17 @@ func (a Attempts) recall(ctx context.Context, agent string, maxMembers any, chil
 	for _, name := range childNames {
 		args = append(args, name)
 	}
-	reply, err := a.q.engine.Call(ctx, p, "recall", args...)
+	reply, err := a.q.Engine().Call(ctx, p, "recall", args...)
 	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return nil, err
 	}
 	if memory != nil {
-		if err := memory.read(answers[1]); err != nil {
+		if err := readMemory(memory, answers[1]); err != nil {
 			return nil, err
 		}
 	}
-	children := map[string]*Record{}
+	children := map[string]*queue.Record{}
 	for _, answer := range answers[2:] {
 		words, err := engine.List(answer, nil, 1)
 		if err != nil {
@@ -135,14 +129,14 @@ func (a Attempts) recall(ctx context.Context, agent string, maxMembers any, chil
 			continue
 		}
 		fields := append([]any{words[1], ""}, words[2:]...) // in the order of read.lua, which ReadRecord expects
-		if children[child], err = ReadRecord(agent+"."+child, fields); err != nil {
+		if children[child], err = queue.ReadRecord(agent+"."+child, fields); err != nil {
 			return nil, err
 		}
 	}
 	return children, nil
 }
 
-func (m *Memory) read(journal any) error {
+func readMemory(m *queue.Memory, journal any) error {
 	words, err := engine.Elements(journal, nil)
 	if err != nil || len(words)%2 != 0 {
 		return engine.Unexpected("journal", journal)
@@ -163,30 +157,4 @@ func (m *Memory) read(journal any) error {
 		}
 	}
 	return nil
-}
-
-// WaitOutcome is the outcome of a wait, as the agent's journal records it.
-type WaitOutcome struct {
-	Reason  string // satisfied, impossible or timed_out
-	Winner  string // the name of the member whose end decided; "" for none
-	At      time.Time
-	Digest  string
-	Label   string
-	Members []string // names, in the order of the call
-	Settled []string // names of the members that had ended, in the order in which they ended
-}
-
-// ReadWaitOutcome parses an entry of a journal. ok is false if the entry is not the outcome of a wait.
-func ReadWaitOutcome(entry string) (o WaitOutcome, ok bool) {
-	lines := strings.Split(entry, "\n")
-	words := strings.Fields(lines[0])
-	if len(lines) != 4 || len(words) != 5 || words[0] != "wait" {
-		return o, false
-	}
-	o = WaitOutcome{Reason: words[1], Winner: words[2], At: engine.Instant(words[3]), Digest: words[4],
-		Label: lines[1], Members: strings.Fields(lines[2]), Settled: strings.Fields(lines[3])}
-	if o.Winner == "-" {
-		o.Winner = ""
-	}
-	return o, true
 }
