@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/claim"
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -230,7 +230,7 @@ func encode(v any) ([]byte, error) {
 		return bytes.Clone(v), nil // the caller can change its own bytes
 	}
 	text, err := json.Marshal(v)
-	return text, jsonerr.Plain(err)
+	return text, jsonx.Plain(err)
 }
 
 func decode[T any](b []byte) (v T, err error) {
@@ -241,5 +241,5 @@ func decode[T any](b []byte) (v T, err error) {
 	if len(b) == 0 {
 		return v, nil
 	}
-	return v, jsonerr.Plain(json.Unmarshal(b, &v))
+	return v, jsonx.Plain(json.Unmarshal(b, &v))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/claim"
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -120,7 +120,7 @@ func replayStep[T any](a *Agent, name, entry string) (v T, err error) {
 func (a *Agent) encodeStep(name string, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode the result of the step %q as JSON, so it was dropped: %w", name, jsonerr.Plain(err))
+		return nil, fmt.Errorf("cannot encode the result of the step %q as JSON, so it was dropped: %w", name, jsonx.Plain(err))
 	}
 	if limit := a.q.MaxBytes(); len(text) > limit {
 		return nil, fmt.Errorf("%w: the result of the step %q has %d bytes, the limit is %d: store it elsewhere and return a reference", refusal.ErrInvalid, name, len(text), limit)
@@ -129,7 +129,7 @@ func (a *Agent) encodeStep(name string, v any) ([]byte, error) {
 }
 
 func decodeStep[T any](text []byte) (v T, err error) {
-	return v, jsonerr.Plain(json.Unmarshal(text, &v))
+	return v, jsonx.Plain(json.Unmarshal(text, &v))
 }
 
 // writeGrace bounds the time in which an agent tries to write a result after its context has ended.
@@ -199,5 +199,5 @@ func (a *Agent) Restore(state any) (bool, error) {
 	if len(b) == 0 {
 		return true, nil
 	}
-	return true, jsonerr.Plain(json.Unmarshal(b, state))
+	return true, jsonx.Plain(json.Unmarshal(b, state))
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -68,7 +68,7 @@ func cursorOf(places []place) Cursor {
 func parsePlace(s string) (place, bool) {
 	id, nth, _ := strings.Cut(s, "@")
 	at, ok := parseStreamID(id)
-	n, okNth := jsonline.Decimal(nth)
+	n, okNth := jsonx.Decimal(nth)
 	return place{at, int64(n)}, ok && okNth && n <= math.MaxInt64
 }
 
@@ -96,7 +96,7 @@ func (id streamID) previous() streamID {
 
 func parseStreamID(s string) (streamID, bool) {
 	ms, seq, separated := strings.Cut(s, "-")
-	a, ok := jsonline.Decimal(ms)
-	b, okSeq := jsonline.Decimal(seq)
+	a, ok := jsonx.Decimal(ms)
+	b, okSeq := jsonx.Decimal(seq)
 	return streamID{a, b}, separated && ok && okSeq
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/engine"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
@@ -65,10 +65,10 @@ func In(partition int, entry redis.XMessage) []Event {
 
 // ourEntry decodes an entry of store/events.lua. If another program wrote the entry, first is 0.
 func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
-	n, ok := jsonline.Decimal(engine.Text(values["first"]))
-	ms, okAt := jsonline.Decimal(engine.Text(values["at"]))
+	n, ok := jsonx.Decimal(engine.Text(values["first"]))
+	ms, okAt := jsonx.Decimal(engine.Text(values["at"]))
 	lines = engine.Text(values["events"])
-	if !ok || !okAt || n > jsonline.MaxExact || ms > jsonline.MaxExact || lines == "" {
+	if !ok || !okAt || n > jsonx.MaxExact || ms > jsonx.MaxExact || lines == "" {
 		return 0, at, ""
 	}
 	return int64(n), time.UnixMilli(int64(ms)), lines
@@ -107,7 +107,7 @@ var eventWords = []func(e *Event, word string){
 }
 
 func eventNumber(word string) int64 {
-	if n, ok := jsonline.Decimal(word); ok && n <= jsonline.MaxExact {
+	if n, ok := jsonx.Decimal(word); ok && n <= jsonx.MaxExact {
 		return int64(n)
 	}
 	return 0
@@ -140,7 +140,7 @@ func instantText(at time.Time) string {
 // and "id". Numbers and instants (in ms) are JSON numbers. A value that is not valid UTF-8 is
 // encoded in base64, and its name ends with _base64.
 func (e Event) MarshalJSON() ([]byte, error) {
-	var o jsonline.Object
+	var o jsonx.Object
 	o.Word("kind", e.Kind)
 	o.Word("task_id", e.TaskID)
 	o.Word("task_kind", e.TaskKind)

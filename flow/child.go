@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/expr"
 	"github.com/curfew-dev/curfew/internal/expr/value"
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -127,7 +127,7 @@ func checker(q *queue.Queue, run string) func(*machine.Child) error {
 		payload, err := json.Marshal(payloadOf(c))
 		switch {
 		case err != nil:
-			return fmt.Errorf("its inputs cannot be written as JSON: %w", jsonerr.Plain(err))
+			return fmt.Errorf("its inputs cannot be written as JSON: %w", jsonx.Plain(err))
 		case len(payload) > q.MaxBytes()-reserve:
 			return fmt.Errorf("its inputs have %d bytes, the limit is %d", len(payload), q.MaxBytes()-reserve)
 		case c.Action != nil && c.Action.Type == plan.Sleep:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -30,7 +30,7 @@ func Resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 func resume(ctx context.Context, q *queue.Queue, run, node string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return refusal.Invalid("value", "cannot be written as JSON: %v", jsonerr.Plain(err))
+		return refusal.Invalid("value", "cannot be written as JSON: %v", jsonx.Plain(err))
 	}
 	n, err := find(ctx, q, run, node)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/internal/expr/value"
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -186,7 +186,7 @@ func readInput(payload []byte) (in input, err error) {
 	}
 	err = value.Decode(payload, &in, true)
 	if err != nil {
-		return in, fmt.Errorf(`the payload of a run must be {"parameters": {…}, "version": "…"}, each of them optional: %w`, jsonerr.Plain(err))
+		return in, fmt.Errorf(`the payload of a run must be {"parameters": {…}, "version": "…"}, each of them optional: %w`, jsonx.Plain(err))
 	}
 	return in, plan.CheckVersion(in.Version)
 }

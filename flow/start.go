@@ -9,7 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -45,7 +45,7 @@ func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string
 		more = withTimes(more, d)
 	}
 	if more.Payload, err = json.Marshal(input{Parameters: parameters, Version: version}); err != nil {
-		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("parameters", "cannot be written as JSON: %v", jsonerr.Plain(err)))
+		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("parameters", "cannot be written as JSON: %v", jsonx.Plain(err)))
 	}
 	return q.Enqueue(ctx, more)
 }

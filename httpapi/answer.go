@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 )
 
 // answer writes a value as JSON.
 func (s *Server) answer(w http.ResponseWriter, status int, value any) {
-	text := asJSON(jsonline.Encode(value))
+	text := asJSON(jsonx.Encode(value))
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
 	w.WriteHeader(status)
@@ -31,7 +31,7 @@ func (s *Server) answerError(w http.ResponseWriter, f *failure) {
 	s.answer(w, f.status, f.Problem)
 }
 
-// asJSON replaces payloads and results, which jsonline writes as texts, by the JSON that they are. Those that are not JSON are
+// asJSON replaces payloads and results, which jsonx writes as texts, by the JSON that they are. Those that are not JSON are
 // written in base64, so that a client can tell the text "1" from the number.
 func asJSON(text []byte) []byte {
 	if !slices.ContainsFunc(bodies, func(name string) bool { return bytes.Contains(text, []byte(`"`+name+`":"`)) }) {
@@ -45,8 +45,7 @@ func asJSON(text []byte) []byte {
 // bodies are the names of members with data of users.
 var bodies = []string{"payload", "result", "output", "user_state"}
 
-// rewrite copies a JSON value, and replaces the payloads and results in it. The text is always valid, because
-// jsonline has written it.
+// rewrite copies a JSON value, and replaces the payloads and results in it. The text is what jsonx has written, so it is valid.
 func rewrite(out *bytes.Buffer, text []byte) {
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
 		out.Write(text)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -261,7 +261,7 @@ func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, erro
 // spans are in ms.
 func (e Explanation) MarshalJSON() ([]byte, error) {
 	type plain Explanation
-	return jsonline.Encode(struct {
+	return jsonx.Encode(struct {
 		plain
 		Sentence string `json:"sentence"`
 	}{plain(e), e.String()}), nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -124,7 +124,7 @@ func readPairs(answer any) (map[string]string, error) {
 // number, because a broken record must be explained too.
 func ms(fields map[string]string, name string) int64 {
 	n, err := strconv.ParseInt(fields[name], 10, 64)
-	if err != nil || n < 0 || n > jsonline.MaxExact {
+	if err != nil || n < 0 || n > jsonx.MaxExact {
 		return 0
 	}
 	return n

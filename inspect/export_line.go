@@ -3,7 +3,7 @@ package inspect
 import (
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 )
 
 // ExportLine is one object of an export. Its Type determines which fields are set.
@@ -38,7 +38,7 @@ type ExportLine struct {
 func (l ExportLine) MarshalJSON() ([]byte, error) { return l.json(), nil }
 
 func (l ExportLine) json() []byte {
-	var o jsonline.Object
+	var o jsonx.Object
 	o.Word("type", l.Type)
 	if l.Type == "namespace" {
 		o.Word("namespace", l.Name)
@@ -80,7 +80,7 @@ func (l ExportLine) json() []byte {
 }
 
 // entry adds the fields of an entry of an index.
-func (l ExportLine) entry(o *jsonline.Object) {
+func (l ExportLine) entry(o *jsonx.Object) {
 	if l.Kind != "string" {
 		o.Word("member", l.Member)
 	}

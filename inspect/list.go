@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -53,7 +53,7 @@ type Line struct {
 
 // MarshalJSON encodes the line as one object: the id, the index, overdue, and the fields of the record.
 func (l Line) MarshalJSON() ([]byte, error) {
-	var o jsonline.Object
+	var o jsonx.Object
 	o.Word("id", l.ID)
 	o.Word("index", l.Index)
 	if l.Of != "" {

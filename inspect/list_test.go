@@ -16,7 +16,7 @@ import (
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/claim"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -433,7 +433,7 @@ func TestTheJSONOfAListUsesTheVocabulary(t *testing.T) {
 	l := newListed(t, redistest.Shared(t).Client(t), 1)
 	l.fill()
 	_, pages := l.pages(inspect.Filter{Bodies: true}, 100)
-	text := jsonline.Encode(pages[0])
+	text := jsonx.Encode(pages[0])
 	var page map[string]any
 	if err := json.Unmarshal(text, &page); err != nil {
 		t.Fatalf("%v: %s", err, text)

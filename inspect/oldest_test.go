@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/testclock"
@@ -110,7 +110,7 @@ func TestTheJSONOfWorkersAndOldestTasksUsesTheVocabulary(t *testing.T) {
 			Queues: map[string]int{"a": 2}, Kinds: []string{"k"}, StartedAt: at},
 		inspect.Worker{ID: "w", LeaseEnds: at, Strict: []string{"a", "b"}},
 	} {
-		text := jsonline.Encode(value)
+		text := jsonx.Encode(value)
 		var object map[string]any
 		if err := json.Unmarshal(text, &object); err != nil {
 			t.Errorf("%v: %s", err, text)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/curfew-dev/curfew/internal/claim"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -101,7 +101,7 @@ type memoryPart struct {
 // MarshalJSON encodes the task as one object: the fields of the record, and those fields of the
 // explanation that the record does not have.
 func (w *Whole) MarshalJSON() ([]byte, error) {
-	var o jsonline.Object
+	var o jsonx.Object
 	o.Word("id", w.ID)
 	o.Flag("overdue", w.Overdue)
 	if w.Payload != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -50,7 +50,7 @@ func (w Worker) MarshalJSON() ([]byte, error) {
 	for _, name := range w.Strict {
 		queues = append(queues, line{name, 0})
 	}
-	return jsonline.Encode(struct {
+	return jsonx.Encode(struct {
 		Worker      string    `json:"worker"`
 		State       string    `json:"state,omitempty"`
 		StopAt      time.Time `json:"stop_at,omitzero"`

@@ -9,7 +9,7 @@ import (
 	"reflect"
 
 	"github.com/curfew-dev/curfew/agentwait"
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -128,7 +128,7 @@ func (k Kind[In, Out]) Result(ctx context.Context, q *queue.Queue, id string) (o
 		return out, err
 	}
 	if out, err = decode[Out](result); err != nil {
-		return out, refusal.Failed("result", id, fmt.Errorf("the result of kind %s cannot be decoded as %v: %w", k.Name, reflect.TypeFor[Out](), jsonerr.Plain(err)))
+		return out, refusal.Failed("result", id, fmt.Errorf("the result of kind %s cannot be decoded as %v: %w", k.Name, reflect.TypeFor[Out](), jsonx.Plain(err)))
 	}
 	return out, nil
 }

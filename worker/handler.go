@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 )
 
 // Handler runs a task: it takes the payload, and returns the result or an error. ctx ends when the
@@ -28,12 +28,12 @@ func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context
 	w.HandleRaw(kind, func(ctx context.Context, payload []byte) ([]byte, error) {
 		in, err := decode[In](payload)
 		if err != nil {
-			return nil, Discard(fmt.Errorf("cannot decode the payload of kind %s: %w", kind, jsonerr.Plain(err)))
+			return nil, Discard(fmt.Errorf("cannot decode the payload of kind %s: %w", kind, jsonx.Plain(err)))
 		}
 		out, err := handle(ctx, in)
 		result, encodeErr := encode(out)
 		if err == nil && encodeErr != nil {
-			return nil, Discard(fmt.Errorf("cannot encode the result of kind %s as JSON: %w", kind, jsonerr.Plain(encodeErr)))
+			return nil, Discard(fmt.Errorf("cannot encode the result of kind %s as JSON: %w", kind, jsonx.Plain(encodeErr)))
 		}
 		return result, err
 	})

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -15,7 +15,7 @@ type Stored map[string]string
 
 // MarshalJSON encodes numbers as numbers.
 func (s Stored) MarshalJSON() ([]byte, error) {
-	var o jsonline.Object
+	var o jsonx.Object
 	o.Fields(s)
 	return o.Close(), nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/operate"
 )
 
@@ -33,7 +33,7 @@ func PrintLine(c *cli.Context, value any) error { return WriteLine(c.App.Writer,
 
 // WriteLine writes a line of JSON.
 func WriteLine(w io.Writer, value any) error {
-	_, err := w.Write(append(jsonline.Encode(value), '\n'))
+	_, err := w.Write(append(jsonx.Encode(value), '\n'))
 	return err
 }
 

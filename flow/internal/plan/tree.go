@@ -16,8 +16,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/clip"
 	valueof "github.com/curfew-dev/curfew/internal/expr/value"
-
-	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 )
 
 // tree is a value of a file in JSON or YAML. The two formats give the same tree.
@@ -143,7 +142,7 @@ func parse(text []byte) (*tree, error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", p.line(), jsonerr.Plain(err))
+			return nil, fmt.Errorf("line %d: %w", p.line(), jsonx.Plain(err))
 		}
 		return t, nil
 	}

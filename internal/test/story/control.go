@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -63,5 +63,5 @@ func (s *stage) describe(w words) []string {
 	if kinds := split2(w.named["kinds"]); len(kinds) > 0 {
 		about["kinds"] = kinds
 	}
-	return s.word(s.call("describe_worker", w.named["worker"], cmp.Or(w.named["state"], "running"), jsonline.Encode(about)))
+	return s.word(s.call("describe_worker", w.named["worker"], cmp.Or(w.named["state"], "running"), jsonx.Encode(about)))
 }

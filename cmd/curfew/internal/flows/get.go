@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -76,7 +76,7 @@ func (v *viewer) show() (ended bool, err error) {
 	}
 	ended = r.Record != nil && r.Record.Status.Ended()
 	line := lines.OfRun(r, v.c.Bool("hide-payloads"))
-	text := string(jsonline.Encode(line))
+	text := string(jsonx.Encode(line))
 	clear := v.c.Bool("watch") && app.Redraws(v.c.App.Writer) && !v.json
 	if text == v.said && !clear {
 		return ended, nil

@@ -1,4 +1,4 @@
-package jsonerr
+package jsonx
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ func TestNoErrorNamesAGoType(t *testing.T) {
 		encode(make(chan secretType)), encode(map[string]any{"a": func(secretType) {}}), encode(failing{}),
 	} {
 		text := Plain(err).Error()
-		for _, name := range []string{"secretType", "jsonerr", "failing", "chan", "func", "Go ", "int"} {
+		for _, name := range []string{"secretType", "jsonx", "failing", "chan", "func", "Go ", "int"} {
 			if strings.Contains(text, name) {
 				t.Errorf("%q names %q", text, name)
 			}

@@ -1,5 +1,4 @@
-// Package jsonerr rewrites errors of encoding/json for people who do not know the Go types of the program.
-package jsonerr
+package jsonx
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package jsonline
+package jsonx
 
 import (
 	"encoding/json"
