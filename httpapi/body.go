@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/curfew-dev/curfew/internal/taskjson"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// task stands for a task in the type of a body. It is the text of an object that package taskjson reads.
+// task stands for a task in the type of a body. It is the text of an object that package jsonx reads.
 type task json.RawMessage
 
 // UnmarshalJSON keeps the text.
@@ -26,7 +26,7 @@ func (t *task) UnmarshalJSON(text []byte) error {
 
 // read reads a task. name is its place in the body, "" for the body itself.
 func (t task) read(name string, maxBytes int) (queue.Task, *failure) {
-	read, err := taskjson.Read(t, math.MaxInt)
+	read, err := jsonx.ReadTask(t, math.MaxInt)
 	f := contentTooLarge("payload", len(read.Payload), maxBytes)
 	if f == nil {
 		f = contentTooLarge("headers", sizeOf(read.Headers), maxBytes)
@@ -54,8 +54,8 @@ func (c *call) read(into any) *failure {
 }
 
 func readObject(text []byte, into any) *failure {
-	var at *taskjson.Error
-	if err := taskjson.Check(text); errors.As(err, &at) {
+	var at *jsonx.Error
+	if err := jsonx.Check(text); errors.As(err, &at) {
 		return fail(http.StatusBadRequest, "invalid", "the body is not valid: %v", err).of("body")
 	}
 	if text = bytes.TrimSpace(text); text[0] != '{' {

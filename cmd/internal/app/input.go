@@ -12,7 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/curfew-dev/curfew/internal/taskjson"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 )
 
 // RawFlag returns the flag for a body that is not JSON: see Body.
@@ -44,7 +44,7 @@ func Body(c *cli.Context, what, word string) ([]byte, error) {
 	case c.Bool("raw"):
 		return body, nil
 	}
-	if err := taskjson.Check(body); err != nil {
+	if err := jsonx.Check(body); err != nil {
 		return nil, Usage("%s is not JSON: %v; give --raw for other bytes", what, err)
 	}
 	return bytes.TrimSpace(body), nil

@@ -17,7 +17,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/curfew-dev/curfew/agentwait"
-	"github.com/curfew-dev/curfew/internal/taskjson"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -74,7 +74,7 @@ func produce(ctx context.Context, q *queue.Queue) error {
 	slog.Info("The producer is ready")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		task, err := taskjson.Read(lines.Bytes(), q.MaxBytes())
+		task, err := jsonx.ReadTask(lines.Bytes(), q.MaxBytes())
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/tasks"
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/lines"
-	"github.com/curfew-dev/curfew/internal/taskjson"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -111,7 +111,7 @@ func parametersOf(c *cli.Context) (map[string]any, error) {
 			return nil, app.UsageOf(c, "the parameter %s is given twice", app.PlainWord(refusal.Clip(name)))
 		}
 		var value any = text
-		if taskjson.Check([]byte(text)) == nil {
+		if jsonx.Check([]byte(text)) == nil {
 			if err := decode([]byte(text), &value); err != nil {
 				return nil, app.UsageOf(c, "-p %s: %v", app.PlainWord(refusal.Clip(name)), err)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/lines"
-	"github.com/curfew-dev/curfew/internal/taskjson"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -130,7 +130,7 @@ func linesOf(file io.ReadSeeker) iter.Seq2[line, error] {
 			}
 			if text = bytes.TrimSpace(text); len(text) > 0 {
 				l := line{number: n}
-				if l.task, l.err = taskjson.Read(text, 1<<20); l.err == nil && l.task.ID != "" {
+				if l.task, l.err = jsonx.ReadTask(text, 1<<20); l.err == nil && l.task.ID != "" {
 					_, l.err = queue.PartitionOf(l.task.ID)
 				}
 				if !yield(l, nil) {

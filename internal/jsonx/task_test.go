@@ -1,4 +1,4 @@
-package taskjson_test
+package jsonx_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/taskjson"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/internal/test/size"
@@ -87,9 +87,9 @@ func TestATaskInJSONIsStoredAsByTheFunction(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			task, err := taskjson.Read([]byte(object), maxBytes)
+			task, err := jsonx.ReadTask([]byte(object), maxBytes)
 			if err != nil {
-				t.Errorf("seed %d: Read(%s): %v", seed, object, err)
+				t.Errorf("seed %d: ReadTask(%s): %v", seed, object, err)
 				continue
 			}
 			receipt, goErr := byGo.Enqueue(t.Context(), task)
@@ -223,10 +223,10 @@ func TestATaskInJSONIsRefused(t *testing.T) {
 	server := redistest.Start(t).Client(t)
 	queuetest.Open(t, server, queue.Config{})
 	for _, row := range rows {
-		_, err := taskjson.Read([]byte(row.object), maxBytes)
-		var at *taskjson.Error
+		_, err := jsonx.ReadTask([]byte(row.object), maxBytes)
+		var at *jsonx.Error
 		if !errors.Is(err, refusal.ErrInvalid) || !errors.As(err, &at) || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\x1b") {
-			t.Errorf("Read(%.60s): %v, want ErrInvalid and %q", row.object, err, row.want)
+			t.Errorf("ReadTask(%.60s): %v, want ErrInvalid and %q", row.object, err, row.want)
 		}
 		reply, err := server.Do(t.Context(), "FCALL", "curfew_enqueue_many", 1, "curfew:{0}", "["+row.object+"]").Result()
 		if !redis.HasErrorPrefix(err, "CURFEW INVALID") && row.object != "" && strings.TrimSpace(row.object) != "" {
@@ -234,36 +234,36 @@ func TestATaskInJSONIsRefused(t *testing.T) {
 		}
 	}
 	// What only Go refuses, since a queue.Task cannot say it.
-	if _, err := taskjson.Read([]byte(`{"kind":"k","jitter":5}`), maxBytes); err == nil || !strings.Contains(err.Error(), "backoff_delay is missing") {
+	if _, err := jsonx.ReadTask([]byte(`{"kind":"k","jitter":5}`), maxBytes); err == nil || !strings.Contains(err.Error(), "backoff_delay is missing") {
 		t.Errorf("jitter without a back-off: %v", err)
 	}
-	if _, err := taskjson.Read([]byte(`{"kind":"k","payload":"12345"}`), 3); !errors.Is(err, refusal.ErrInvalid) {
+	if _, err := jsonx.ReadTask([]byte(`{"kind":"k","payload":"12345"}`), 3); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("a payload that is too large: %v", err)
 	}
 }
 
-// Whatever the text is, Read returns a task or an *Error, and the payload is the text of the value.
-func FuzzRead(f *testing.F) {
+// Whatever the text is, ReadTask returns a task or an *Error, and the payload is the text of the value.
+func FuzzTask(f *testing.F) {
 	for _, line := range members(time.UnixMilli(1_800_000_000_000)) {
 		for _, member := range line {
 			f.Add(`{"kind":"k",` + member + `}`)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		task, err := taskjson.Read([]byte(text), maxBytes)
-		var at *taskjson.Error
+		task, err := jsonx.ReadTask([]byte(text), maxBytes)
+		var at *jsonx.Error
 		if err != nil {
 			if !errors.As(err, &at) || at.Byte < 1 || at.Byte > len(text)+1 || !errors.Is(err, refusal.ErrInvalid) {
-				t.Fatalf("Read(%q): %v", text, err)
+				t.Fatalf("ReadTask(%q): %v", text, err)
 			}
 			return
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(text), &object); err != nil {
-			t.Fatalf("Read(%q) is a task, and json says %v", text, err)
+			t.Fatalf("ReadTask(%q) is a task, and json says %v", text, err)
 		}
 		if !slices.Equal(task.Payload, object["payload"]) {
-			t.Fatalf("Read(%q): payload %q", text, task.Payload)
+			t.Fatalf("ReadTask(%q): payload %q", text, task.Payload)
 		}
 	})
 }

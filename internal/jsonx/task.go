@@ -1,5 +1,4 @@
-// Package taskjson reads tasks from JSON objects, as docs/reference/protocol.md ("Tasks in JSON") describes them.
-package taskjson
+package jsonx
 
 import (
 	"bytes"
@@ -10,44 +9,23 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Error says what is wrong with a task in JSON, and where. It wraps the cause.
-type Error struct {
-	Byte int // position in the text, from 1
-	Err  error
-}
-
-// Error begins with the position.
-func (e *Error) Error() string { return fmt.Sprintf("byte %d: %v", e.Byte, e.Err) }
-
-// Unwrap returns the cause, which is refusal.ErrInvalid.
-func (e *Error) Unwrap() error { return e.Err }
-
-func wrong(at int, field, format string, args ...any) error {
-	return &Error{Byte: at, Err: refusal.Invalid(field, format, args...)}
-}
-
-// maxDepth is how deep the values of a task may be nested, with the object itself: the functions of Redis read it
-// in an array, of up to 1000 levels.
-const maxDepth = 999
-
-// Read reads a task from a JSON object. It makes the checks that need no call to Redis; maxBytes is the limit of
+// ReadTask reads a task from a JSON object, as docs/reference/protocol.md ("Tasks in JSON") describes it. It makes the checks that need no call to Redis; maxBytes is the limit of
 // queue.Config.MaxBytes. It returns an *Error.
 //
 // A queue.Task has no back-off without a delay. So backoff, backoff_max and jitter need backoff_delay here, and do not
 // change that of the kind.
-func Read(text []byte, maxBytes int) (queue.Task, error) {
+func ReadTask(text []byte, maxBytes int) (queue.Task, error) {
 	var task queue.Task
 	if err := Check(text); err != nil {
 		return task, err
 	}
-	last, err := readObject(text, &task)
+	last, err := readTask(text, &task)
 	if err == nil && task.Kind == "" {
 		err = wrong(last, "kind", "is missing")
 	} else if err == nil && strings.HasPrefix(task.Kind, "flow/") {
@@ -62,67 +40,8 @@ func Read(text []byte, maxBytes int) (queue.Task, error) {
 	return task, nil
 }
 
-// Check returns an *Error if a text is not one JSON value in UTF-8.
-func Check(text []byte) error {
-	var value json.RawMessage
-	var syntax *json.SyntaxError
-	switch err := json.Unmarshal(text, &value); {
-	case errors.As(err, &syntax) && int(syntax.Offset) >= len(text) && len(bytes.TrimSpace(text)) == 0:
-		return wrong(1, "JSON", "is missing")
-	case errors.As(err, &syntax) && strings.HasSuffix(syntax.Error(), "exceeded max depth"): // that of encoding/json
-		return tooManyLevels(int(syntax.Offset))
-	case errors.As(err, &syntax):
-		return wrong(max(int(syntax.Offset), 1), "JSON", "is not valid: %s", syntax)
-	case err != nil:
-		return wrong(1, "JSON", "is not valid: %v", err)
-	}
-	if !utf8.Valid(text) {
-		return wrong(firstNotUTF8(text), "JSON", "must be UTF-8")
-	}
-	if at := tooDeep(text); at > 0 {
-		return tooManyLevels(at)
-	}
-	return nil
-}
-
-func tooManyLevels(at int) error {
-	return wrong(at, "JSON", "is nested too deep: a payload may have %d levels", maxDepth-1)
-}
-
-func firstNotUTF8(text []byte) int {
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size == 1 {
-			return at + 1
-		}
-		at += size
-	}
-	return 1
-}
-
-// tooDeep returns the position where valid JSON has too many levels, or 0.
-func tooDeep(text []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return i + 1
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return 0
-}
-
-// readObject reads the members of an object. It returns the position of the end.
-func readObject(text []byte, task *queue.Task) (int, error) {
+// readTask reads the members of an object. It returns the position of the end.
+func readTask(text []byte, task *queue.Task) (int, error) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	if begin, err := in.Token(); err != nil || begin != json.Delim('{') {
 		return 0, wrong(1, "task", `must be a JSON object, such as {"kind":"render","payload":{"page":"index"},"timeout":"30s"}`)
@@ -154,10 +73,10 @@ func readObject(text []byte, task *queue.Task) (int, error) {
 
 // setField sets the field that a member names. The name is at one position, and its value at another.
 func setField(task *queue.Task, given map[string]bool, name string, raw json.RawMessage, nameAt, at int) error {
-	f, known := members[name]
+	f, known := taskMembers[name]
 	switch {
 	case !known:
-		near := names.Nearest(name, slices.Sorted(maps.Keys(members)))
+		near := names.Nearest(name, slices.Sorted(maps.Keys(taskMembers)))
 		if near != "" {
 			near = ": did you mean " + near + "?"
 		}

@@ -1,4 +1,4 @@
-package taskjson
+package jsonx
 
 import (
 	"encoding/base64"
@@ -16,17 +16,17 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// member says how a member of the object sets a field of a task.
-type member struct {
+// taskMember says how a member of the object sets a field of a task.
+type taskMember struct {
 	set   func(t *queue.Task, value string) error
 	raw   bool   // the value is any JSON, and is taken as its text
 	other string // another name of the same field
 	both  string // why a task cannot have both names
 }
 
-// members are made from the table of fields. What is read by its own code is beside them.
-var members = func() map[string]member {
-	all := map[string]member{
+// taskMembers are made from the table of fields. What is read by its own code is beside them.
+var taskMembers = func() map[string]taskMember {
+	all := map[string]taskMember{
 		"payload":        {raw: true, other: "payload_base64", both: oneBody, set: func(t *queue.Task, value string) error { t.Payload = []byte(value); return nil }},
 		"payload_base64": {other: "payload", both: oneBody, set: setBase64},
 		"headers":        {raw: true, set: setHeaders},
@@ -39,17 +39,17 @@ var members = func() map[string]member {
 		case done || f.By == field.Client:
 		case f.Type == field.Span:
 			const both = "is given with and without _ms: give one of the two"
-			all[name] = member{other: unit, both: both, set: span(f, func(value string) (time.Duration, error) { return withUnit(value, unit) })}
-			all[unit] = member{other: name, both: both, set: span(f, inMs)}
+			all[name] = taskMember{other: unit, both: both, set: spanField(f, func(value string) (time.Duration, error) { return withUnit(value, unit) })}
+			all[unit] = taskMember{other: name, both: both, set: spanField(f, inMs)}
 		default:
-			all[name] = member{set: plain(f)}
+			all[name] = taskMember{set: plainField(f)}
 		}
 	}
 	return all
 }()
 
-// plain returns how a field is set that has one name.
-func plain(f *field.Field) func(*queue.Task, string) error {
+// plainField returns how a field is set that has one name.
+func plainField(f *field.Field) func(*queue.Task, string) error {
 	return func(t *queue.Task, value string) error {
 		n, err := strconv.ParseUint(value, 10, 63)
 		switch f.Type {
@@ -77,8 +77,8 @@ func plain(f *field.Field) func(*queue.Task, string) error {
 	}
 }
 
-// span returns how a duration is set, which read reads.
-func span(f *field.Field, read func(string) (time.Duration, error)) func(*queue.Task, string) error {
+// spanField returns how a duration is set, which read reads.
+func spanField(f *field.Field, read func(string) (time.Duration, error)) func(*queue.Task, string) error {
 	return func(t *queue.Task, value string) (err error) {
 		d := queue.None
 		if value != "none" {
