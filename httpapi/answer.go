@@ -31,66 +31,52 @@ func (s *Server) answerError(w http.ResponseWriter, f *failure) {
 	s.answer(w, f.status, f.Problem)
 }
 
+// bodies are the names of members with data of users.
+var bodies = []string{"payload", "result", "output", "user_state"}
+
 // asJSON replaces payloads and results, which jsonx writes as texts, by the JSON that they are. Those that are not JSON are
 // written in base64, so that a client can tell the text "1" from the number.
 func asJSON(text []byte) []byte {
 	if !slices.ContainsFunc(bodies, func(name string) bool { return bytes.Contains(text, []byte(`"`+name+`":"`)) }) {
 		return text
 	}
-	var out bytes.Buffer
-	rewrite(&out, text)
-	return out.Bytes()
+	return rewrite(jsonx.Checked(text))
 }
 
-// bodies are the names of members with data of users.
-var bodies = []string{"payload", "result", "output", "user_state"}
-
-// rewrite copies a JSON value, and replaces the payloads and results in it. The text is what jsonx has written, so it is valid.
-func rewrite(out *bytes.Buffer, text []byte) {
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
-		out.Write(text)
-		return
+// rewrite returns a value with the payloads and results in it replaced.
+func rewrite(v jsonx.Value) []byte {
+	switch {
+	case v.IsObject():
+		var o jsonx.Object
+		for m := range v.Members() {
+			o.Raw(rewritten(m))
+		}
+		return o.Close()
+	case v.IsList():
+		var parts [][]byte
+		for part := range v.Elements() {
+			parts = append(parts, rewrite(part))
+		}
+		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
 	}
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.Token()
-	out.WriteByte(text[0])
-	for first := true; in.More(); first = false {
-		if !first {
-			out.WriteByte(',')
-		}
-		name := ""
-		if text[0] == '{' {
-			word, _ := in.Token()
-			name, _ = word.(string)
-		}
-		var value json.RawMessage
-		if in.Decode(&value) != nil {
-			return
-		}
-		member(out, text[0] == '{', name, value)
-	}
-	out.WriteByte(text[0] + 2) // } or ]
+	return v.Text()
 }
 
-func member(out *bytes.Buffer, named bool, name string, value json.RawMessage) {
-	var body string
-	isBody := slices.Contains(bodies, name) && json.Unmarshal(value, &body) == nil
-	if isBody && !json.Valid([]byte(body)) {
-		name += "_base64"
-		value, _ = json.Marshal(base64.StdEncoding.EncodeToString([]byte(body)))
-	} else if isBody {
-		var line bytes.Buffer
-		json.Compact(&line, []byte(body))
-		value = line.Bytes()
+// rewritten returns the name and the value that a member gets.
+func rewritten(m jsonx.Member) (name string, value []byte) {
+	if m.Name == "headers" { // they are the user's
+		return m.Name, m.Text()
 	}
-	if named {
-		quoted, _ := json.Marshal(name)
-		out.Write(quoted)
-		out.WriteByte(':')
+	body, is := "", false
+	if slices.Contains(bodies, m.Name) {
+		body, is = m.Word()
 	}
-	if isBody || name == "headers" { // these are the user's
-		out.Write(value)
-		return
+	var line bytes.Buffer
+	switch {
+	case !is:
+		return m.Name, rewrite(m.Value)
+	case json.Compact(&line, []byte(body)) != nil: // it is not JSON
+		return m.Name + "_base64", jsonx.Encode(base64.StdEncoding.EncodeToString([]byte(body)))
 	}
-	rewrite(out, value)
+	return m.Name, line.Bytes()
 }

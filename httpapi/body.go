@@ -1,32 +1,25 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// task stands for a task in the type of a body. It is the text of an object that package jsonx reads.
-type task json.RawMessage
-
-// UnmarshalJSON keeps the text.
-func (t *task) UnmarshalJSON(text []byte) error {
-	*t = append((*t)[:0], text...)
-	return nil
-}
+// task stands for a task in the type of a body.
+type task struct{ jsonx.Value }
 
 // read reads a task. name is its place in the body, "" for the body itself.
 func (t task) read(name string, maxBytes int) (queue.Task, *failure) {
-	read, err := jsonx.ReadTask(t, math.MaxInt)
+	read, err := t.Task(math.MaxInt)
 	f := contentTooLarge("payload", len(read.Payload), maxBytes)
 	if f == nil {
 		f = contentTooLarge("headers", sizeOf(read.Headers), maxBytes)
@@ -34,12 +27,8 @@ func (t task) read(name string, maxBytes int) (queue.Task, *failure) {
 	if err != nil {
 		f = failureOf(err)
 	}
-	if f == nil {
-		return read, nil
-	}
-	if field := f.Problem.Error.Field; name != "" {
-		f.of(strings.TrimSuffix(name+"."+field, "."))
-		f.Problem.Error.Sentence = name + ": " + f.Problem.Error.Sentence
+	if name != "" {
+		f = within(f, name)
 	}
 	return read, f
 }
@@ -54,33 +43,30 @@ func (c *call) read(into any) *failure {
 }
 
 func readObject(text []byte, into any) *failure {
-	var at *jsonx.Error
-	if err := jsonx.Check(text); errors.As(err, &at) {
+	v, err := jsonx.Parse(text)
+	switch {
+	case err != nil:
 		return fail(http.StatusBadRequest, "invalid", "the body is not valid: %v", err).of("body")
-	}
-	if text = bytes.TrimSpace(text); text[0] != '{' {
+	case !v.IsObject():
 		return fail(http.StatusBadRequest, "invalid", `the body must be a JSON object, such as {"name":"value"}`).of("body")
 	}
-	fields, order := fieldsOf(reflect.ValueOf(into).Elem())
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.Token()
+	return readMembers(reflect.ValueOf(into).Elem(), v)
+}
+
+// readMembers reads the members of an object into the fields of a struct.
+func readMembers(into reflect.Value, object jsonx.Value) *failure {
+	fields, order := fieldsOf(into)
 	present := map[string]bool{}
-	for in.More() {
-		word, _ := in.Token()
-		name, _ := word.(string)
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return fail(http.StatusBadRequest, "invalid", "the body is not valid: %v", err).of("body")
-		}
-		field, exists := fields[name]
+	for m := range object.Members() {
+		field, exists := fields[m.Name]
 		switch {
 		case !exists:
-			return unknownName(name, "member of the body", order)
-		case present[name]:
-			return wrong(name, "is given twice")
+			return failureOf(jsonx.Unknown(m.Name, order))
+		case m.Twice:
+			return wrong(m.Name, "is given twice")
 		}
-		present[name] = true
-		if f := setMember(field, name, value); f != nil {
+		present[m.Name] = true
+		if f := setMember(field, m); f != nil {
 			return f
 		}
 	}
@@ -117,24 +103,70 @@ func fieldsOf(v reflect.Value) (fields map[string]bodyField, known []string) {
 	return fields, known
 }
 
-func setMember(field bodyField, name string, value json.RawMessage) *failure {
-	if _, any := field.value.Interface().(json.RawMessage); any {
-		field.value.Set(reflect.ValueOf(value))
-		return nil
+func setMember(field bodyField, m jsonx.Member) *failure {
+	_, any := field.value.Interface().(json.RawMessage)
+	if any || !m.IsNull() {
+		return setValue(field.value, m.Name, m.Value)
 	}
-	if string(value) == "null" {
-		if field.needed {
-			return wrong(name, "must not be null")
-		}
-		return nil
-	}
-	if f, ok := readParts(field.value, name, value); ok {
-		return f
-	}
-	if err := json.Unmarshal(value, field.value.Addr().Interface()); err != nil {
-		return wrong(name, "must be %s", typeInWords(field.value.Type()))
+	if field.needed {
+		return wrong(m.Name, "must not be null")
 	}
 	return nil
+}
+
+// setValue reads a value of any type. name is its place in the object.
+func setValue(into reflect.Value, name string, v jsonx.Value) *failure {
+	t := into.Type()
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		into.SetBytes(v.Text())
+	case t == reflect.TypeFor[task]():
+		into.Set(reflect.ValueOf(task{v}))
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
+		into.Set(reflect.New(t.Elem()))
+		return setValue(into.Elem(), name, v)
+	case t.Kind() == reflect.Struct:
+		if !v.IsObject() {
+			return wrong(name, "must be an object")
+		}
+		return within(readMembers(into, v), name)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		return setList(into, name, v)
+	default:
+		if err := json.Unmarshal(v.Text(), into.Addr().Interface()); err != nil {
+			return wrong(name, "must be %s", typeInWords(t))
+		}
+	}
+	return nil
+}
+
+// setList reads a list of objects.
+func setList(into reflect.Value, name string, list jsonx.Value) *failure {
+	if !list.IsList() {
+		return wrong(name, "must be a list of objects")
+	}
+	into.Set(reflect.MakeSlice(into.Type(), 0, 0))
+	for v := range list.Elements() {
+		i := into.Len()
+		into.Set(reflect.Append(into, reflect.Zero(into.Type().Elem())))
+		if f := setValue(into.Index(i), name+"["+strconv.Itoa(i)+"]", v); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// within adds the name of the enclosing object to a failure of one of its members.
+func within(f *failure, name string) *failure {
+	if f == nil {
+		return nil
+	}
+	field := name
+	if f.Problem.Error.Field != "" {
+		field += "." + f.Problem.Error.Field
+	}
+	f.Problem.Error.Sentence = name + ": " + f.Problem.Error.Sentence
+	return f.of(field)
 }
 
 // typeInWords describes the JSON type of a value, for error texts.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -226,10 +226,8 @@ func (c *call) unstarted(version string, err error) error {
 
 // task returns the parameters of a run, and the task fields that the body sets.
 func (b startBody) task() (parameters map[string]any, task queue.Task, f *failure) {
-	if b.Parameters != nil && string(b.Parameters) != "null" {
-		if f := decode(b.Parameters, &parameters); f != nil {
-			return nil, task, wrong("parameters", `must be an object, such as {"page":1}`)
-		}
+	if b.Parameters != nil && jsonx.Checked(b.Parameters).Decode(&parameters) != nil {
+		return nil, task, wrong("parameters", `must be an object, such as {"page":1}`)
 	}
 	task = queue.Task{ID: b.ID, Queue: b.Queue, IdempotencyKey: b.IdempotencyKey}
 	if b.Timeout != nil {
@@ -244,13 +242,6 @@ func (b startBody) task() (parameters map[string]any, task queue.Task, f *failur
 		return nil, task, failureOf(err)
 	}
 	return parameters, task, nil
-}
-
-// decode reads JSON. It keeps numbers as they are written.
-func decode(text []byte, into any) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	return in.Decode(into)
 }
 
 func getRun(c *call) (any, error) {
@@ -279,9 +270,7 @@ func resumeRun(c *call) (any, error) {
 	}
 	var value any
 	if body.Payload != nil {
-		if err := decode(body.Payload, &value); err != nil {
-			return nil, wrong("payload", "is not valid: %v", err)
-		}
+		jsonx.Checked(body.Payload).Decode(&value) // never fails: the body was checked
 	}
 	if err := flow.Resume(c, c.q, c.id(), body.Node, value); err != nil {
 		return nil, err

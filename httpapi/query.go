@@ -40,7 +40,7 @@ func readQuery(raw string, params []param) (values, *failure) {
 	for name, texts := range parameters {
 		at := slices.IndexFunc(params, func(p param) bool { return p.Name == name })
 		if at < 0 {
-			return nil, unknownName(name, "parameter", namesOf(params))
+			return nil, unknownName(name, namesOf(params))
 		}
 		p := params[at]
 		if len(texts) > 1 && p.Type != list {
@@ -76,15 +76,15 @@ func namesOf(params []param) []string {
 	return names
 }
 
-// unknownName returns the failure for a name that is not one of a list.
-func unknownName(name, what string, known []string) *failure {
+// unknownName returns the failure for a parameter that there is not.
+func unknownName(name string, known []string) *failure {
 	hint := ""
 	if near := names.Nearest(name, known); near != "" {
 		hint = ": did you mean " + near + "?"
 	} else if len(known) == 0 {
 		hint = ": there are none here"
 	}
-	return fail(http.StatusBadRequest, "invalid", "%q is not the name of a %s%s", refusal.Clip(name), what, hint).of(cmp.Or(refusal.Clip(name), "name"))
+	return fail(http.StatusBadRequest, "invalid", "%q is not the name of a parameter%s", refusal.Clip(name), hint).of(cmp.Or(refusal.Clip(name), "name"))
 }
 
 // read returns the value that a text means.

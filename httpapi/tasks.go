@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -30,7 +31,11 @@ func taskRoutes() []route {
 }
 
 func enqueueTask(c *call) (any, error) {
-	t, f := task(c.raw).read("", c.q.MaxBytes())
+	v, err := jsonx.Parse(c.raw)
+	if err != nil {
+		return nil, err
+	}
+	t, f := task{v}.read("", c.q.MaxBytes())
 	if f != nil {
 		return nil, f
 	}

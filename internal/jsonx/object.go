@@ -142,10 +142,15 @@ func (o *Object) Fields(fields map[string]string) {
 
 // Object writes a member that is an object of stored fields.
 func (o *Object) Object(name string, fields map[string]string) {
+	var inner Object
+	inner.Fields(fields)
+	o.Raw(name, inner.Close())
+}
+
+// Raw writes a member whose value is JSON.
+func (o *Object) Raw(name string, value []byte) {
 	if o.Name(name) {
-		var inner Object
-		inner.Fields(fields)
-		o.b.Write(inner.Close())
+		o.b.Write(value)
 	}
 }
 

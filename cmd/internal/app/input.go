@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -44,10 +43,11 @@ func Body(c *cli.Context, what, word string) ([]byte, error) {
 	case c.Bool("raw"):
 		return body, nil
 	}
-	if err := jsonx.Check(body); err != nil {
+	v, err := jsonx.Parse(body)
+	if err != nil {
 		return nil, Usage("%s is not JSON: %v; give --raw for other bytes", what, err)
 	}
-	return bytes.TrimSpace(body), nil
+	return v.Text(), nil
 }
 
 // ReadFile returns the bytes of a file, or those of stdin if its name is -.

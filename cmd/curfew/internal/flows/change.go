@@ -9,6 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/tasks"
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/jsonx"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -35,9 +36,7 @@ If the node does not wait, nothing is changed, and the exit code is 5.
 				if err != nil {
 					return err
 				}
-				if err := decode(body, &value); err != nil {
-					return app.UsageOf(c, "--value: %v", err)
-				}
+				jsonx.Checked(body).Decode(&value) // never fails: Body has checked it
 			}
 			return app.OnNamespaceAs(queue.AccessProduce, t, func(c *cli.Context, q *queue.Queue, _ []string) error {
 				if err := checkRuns(c, q, words[:1]); err != nil {

@@ -1,9 +1,7 @@
 package flows
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -95,11 +93,8 @@ func parametersOf(c *cli.Context) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.HasPrefix(body, []byte("{")) {
+		if jsonx.Checked(body).Decode(&parameters) != nil || parameters == nil {
 			return nil, app.UsageOf(c, `--input must be an object with the parameters, such as {"pages":3}`)
-		}
-		if err := decode(body, &parameters); err != nil {
-			return nil, app.UsageOf(c, "--input: %v", err)
 		}
 	}
 	for _, word := range c.StringSlice("p") {
@@ -111,21 +106,12 @@ func parametersOf(c *cli.Context) (map[string]any, error) {
 			return nil, app.UsageOf(c, "the parameter %s is given twice", app.PlainWord(refusal.Clip(name)))
 		}
 		var value any = text
-		if jsonx.Check([]byte(text)) == nil {
-			if err := decode([]byte(text), &value); err != nil {
-				return nil, app.UsageOf(c, "-p %s: %v", app.PlainWord(refusal.Clip(name)), err)
-			}
+		if v, err := jsonx.Parse([]byte(text)); err == nil {
+			v.Decode(&value) // never fails: it is JSON
 		}
 		parameters[name] = value
 	}
 	return parameters, nil
-}
-
-// decode reads JSON. It keeps numbers as they are written.
-func decode(text []byte, into any) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	return in.Decode(into)
 }
 
 func start(c *cli.Context, q *queue.Queue, id string, parameters map[string]any, task queue.Task) error {
