@@ -23,7 +23,7 @@ var faultyDefinitions = []faultyDefinition{
 	{"no templates", `{"spec":{"entrypoint":"main","timeout":"30m","templates":[]}}`, []string{`line 1: spec.entrypoint: there is no template "main"`}},
 	{"not a definition", `[1]`, []string{"line 1: the definition: must be an object, and is a list", "line 1: the definition: spec and nodes are missing"}},
 	{"only a comment", "# later\n", []string{"line 1: the definition: the definition is empty"}},
-	{"broken JSON", `{"spec": `, []string{"line 1: the definition: unexpected EOF"}},
+	{"broken JSON", `{"spec": `, []string{"line 1: the definition: JSON is not valid: unexpected end of JSON input"}},
 	{"twice", `{"id":"a","id":"b"}`, []string{"line 1: the definition: id is given twice"}},
 	{"unknown fields", `{"spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"echo"},"timout":"1s"}],"timeuot":"3s"}}`,
 		[]string{"line 1: spec.templates[0].timout: is not a field here: did you mean timeout?", "line 1: spec.timeuot: is not a field here: did you mean timeout?"}},

@@ -133,62 +133,46 @@ func parse(text []byte) (*tree, error) {
 	case len(bytes.TrimSpace(text)) == 0:
 		return nil, errors.New("the definition is empty")
 	case bytes.TrimSpace(text)[0] == '{':
-		p, t := &jsonParser{text: text, in: json.NewDecoder(bytes.NewReader(text))}, &tree{}
-		p.in.UseNumber()
-		err := p.value(t, 0)
-		if err == nil {
-			if _, endErr := p.in.Token(); !errors.Is(endErr, io.EOF) {
-				err = errors.New("there is more after the end of the definition")
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", p.line(), jsonx.Plain(err))
-		}
-		return t, nil
+		return parseJSON(text)
 	}
 	return parseYAML(text)
 }
 
+func parseJSON(text []byte) (*tree, error) {
+	v, err := jsonx.Parse(text)
+	var fault *jsonx.Error
+	if errors.As(err, &fault) {
+		return nil, fmt.Errorf("line %d: %w", fault.Line, fault.Err)
+	}
+	p, t := &jsonParser{text: text, line: 1}, &tree{}
+	if err := p.value(t, v, 0); err != nil {
+		return nil, fmt.Errorf("line %d: %w", p.line, err)
+	}
+	return t, nil
+}
+
 type jsonParser struct {
-	text   []byte
-	in     *json.Decoder
-	order  int // how many values have begun
-	lines  int // before the place up to which they are counted
-	counts int
+	text  []byte
+	order int // how many values have begun
+	line  int // of the value that began last
+	at    int // where that value begins
 }
 
-// line returns the line of the value that was read last.
-func (p *jsonParser) line() int {
-	end := min(int(p.in.InputOffset()), len(p.text))
-	p.lines += bytes.Count(p.text[p.counts:end], []byte("\n"))
-	p.counts = end
-	return 1 + p.lines
-}
-
-// value reads the next value into t, which has its place.
-func (p *jsonParser) value(t *tree, depth int) error {
-	token, err := p.in.Token()
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return err
-	}
+// value puts a value into t, which has its place.
+func (p *jsonParser) value(t *tree, v jsonx.Value, depth int) error {
+	p.line += bytes.Count(p.text[p.at:v.At()], []byte("\n"))
+	p.at = v.At()
 	if depth > maxDepth {
 		return fmt.Errorf("%s is nested deeper than %d levels", t.path(), maxDepth)
 	}
-	t.line, t.order, t.value = p.line(), p.order, token
+	t.line, t.order = p.line, p.order
 	p.order++
-	switch token {
-	case json.Delim('{'):
+	switch {
+	case v.IsObject():
 		o := &members{of: t}
-		for p.in.More() {
-			name, err := p.in.Token()
-			if err != nil {
-				return err
-			}
-			value := &tree{up: t, name: name.(string)}
-			if err := p.value(value, depth+1); err != nil {
+		for m := range v.Members() {
+			value := &tree{up: t, name: m.Name}
+			if err := p.value(value, m.Value, depth+1); err != nil {
 				return err
 			}
 			if err := o.add(value); err != nil {
@@ -196,22 +180,21 @@ func (p *jsonParser) value(t *tree, depth int) error {
 			}
 		}
 		o.done()
-	case json.Delim('['):
+	case v.IsList():
 		list := []*tree{}
 		t.value = list
-		for p.in.More() {
+		for item := range v.Elements() {
 			value := &tree{up: t, index: len(list)}
-			if err := p.value(value, depth+1); err != nil {
+			if err := p.value(value, item, depth+1); err != nil {
 				return err
 			}
 			list = append(list, value)
 		}
 		t.value = list
 	default:
-		return nil
+		t.value = v.Scalar()
 	}
-	_, err = p.in.Token() // the end of the object or list
-	return err
+	return nil
 }
 
 func parseYAML(text []byte) (*tree, error) {
