@@ -81,10 +81,8 @@ func find(ctx context.Context, q *queue.Queue, run, path string) (*Node, error) 
 			return nil, fmt.Errorf("in %s: %w", n.Key, err)
 		}
 	}
-	advice := ""
-	if near := names.Nearest(path, keys); near != "" {
-		advice = ": did you mean " + near + "?"
-	} else if len(keys) <= 20 {
+	advice := names.Hint(path, keys)
+	if advice == "" && len(keys) <= 20 {
 		advice = ": there is " + strings.Join(keys, ", ")
 	}
 	return nil, describedError(refusal.ErrNotFound, "the run has no node %s%s", refusal.Clip(path), advice)

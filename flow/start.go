@@ -84,10 +84,7 @@ func nearestFlow(ctx context.Context, q *queue.Queue, id string, err error) erro
 		}
 		ids = append(ids, d.ID)
 	}
-	if near := names.Nearest(id, ids); near != "" {
-		return fmt.Errorf("%w: did you mean %s?", err, near)
-	}
-	return err
+	return fmt.Errorf("%w%s", err, names.Hint(id, ids))
 }
 
 // Runs lists the runs of a definition, a page in each call, with the filters and pages of

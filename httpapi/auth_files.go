@@ -103,11 +103,8 @@ func ParseRoles(text string) ([]Role, error) {
 	var list []Role
 	for word := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(roles, Role(word)) {
-			near := names.Nearest(word, []string{string(Read), string(Produce), string(Work), string(Operate)})
-			if near != "" {
-				near = ": did you mean " + near + "?"
-			}
-			return nil, refusal.Invalid("role", "%q must be read, produce, work or operate%s", refusal.Clip(word), near)
+			hint := names.Hint(word, []string{string(Read), string(Produce), string(Work), string(Operate)})
+			return nil, refusal.Invalid("role", "%q must be read, produce, work or operate%s", refusal.Clip(word), hint)
 		}
 		list = append(list, Role(word))
 	}

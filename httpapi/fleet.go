@@ -129,11 +129,8 @@ func named[T any](what, name string, all map[string]T) (found T, f *failure) {
 	if value, ok := all[name]; ok {
 		return value, nil
 	}
-	near := names.Nearest(name, slices.Sorted(maps.Keys(all)))
-	if near != "" {
-		near = ": did you mean " + near + "?"
-	}
-	return found, fail(http.StatusNotFound, "not_found", "there is no %s %q in this namespace%s", what, refusal.Clip(name), near).of(what)
+	hint := names.Hint(name, slices.Sorted(maps.Keys(all)))
+	return found, fail(http.StatusNotFound, "not_found", "there is no %s %q in this namespace%s", what, refusal.Clip(name), hint).of(what)
 }
 
 func listQueues(c *call) (any, error) {

@@ -78,10 +78,8 @@ func namesOf(params []param) []string {
 
 // unknownName returns the failure for a parameter that there is not.
 func unknownName(name string, known []string) *failure {
-	hint := ""
-	if near := names.Nearest(name, known); near != "" {
-		hint = ": did you mean " + near + "?"
-	} else if len(known) == 0 {
+	hint := names.Hint(name, known)
+	if len(known) == 0 {
 		hint = ": there are none here"
 	}
 	return fail(http.StatusBadRequest, "invalid", "%q is not the name of a parameter%s", refusal.Clip(name), hint).of(cmp.Or(refusal.Clip(name), "name"))

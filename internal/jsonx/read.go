@@ -238,11 +238,7 @@ func firstNotUTF8(text []byte) int {
 
 // Unknown returns the error for a name that is not among those that an object can have. It is an *refusal.InvalidError.
 func Unknown(name string, known []string) error {
-	advice := ""
-	if near := names.Nearest(name, known); near != "" {
-		advice = ": did you mean " + near + "?"
-	}
-	return refusal.Invalid(shown(name), "is not a known name%s", advice)
+	return refusal.Invalid(shown(name), "is not a known name%s", names.Hint(name, known))
 }
 
 // shown returns a name for a sentence.

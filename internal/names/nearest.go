@@ -14,6 +14,15 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
+// Hint returns ": did you mean name?" for the word that is most like a mistyped one, or "" if none is near.
+func Hint(word string, words []string) string {
+	near := Nearest(word, words)
+	if near == "" {
+		return ""
+	}
+	return ": did you mean " + near + "?"
+}
+
 // distance is how many letters must be changed, added or removed to make one word of another, or neighbours exchanged.
 func distance(a, b string) int {
 	d := make([][]int, len(a)+1)

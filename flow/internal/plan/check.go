@@ -215,12 +215,7 @@ func (d *Definition) CheckInputs(given map[string]any) error {
 		if slices.Contains(known, name) {
 			continue
 		}
-		advice := ": the definition takes none"
-		if near := names.Nearest(name, known); near != "" {
-			advice = ": did you mean " + near + "?"
-		} else if len(known) > 0 {
-			advice = ": the definition takes " + strings.Join(known, ", ")
-		}
+		advice := cmp.Or(names.Hint(name, known), ": the definition takes "+cmp.Or(strings.Join(known, ", "), "none"))
 		return refusal.Invalid("parameters", "have %s, which the definition does not know%s", clip.Text(name, quoted), advice)
 	}
 	for _, p := range d.Templates[d.Entry].Inputs {
