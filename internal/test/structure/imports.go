@@ -31,6 +31,7 @@ var rooms = []struct {
 	{"internal/spans", []string{"internal/clip", "internal/names", "refusal"}},
 	{"reaper", []string{"internal/engine", "internal/logonce", "internal/names", "internal/spans", "refusal"}},
 	{"queue", []string{"internal/field", "lua", "refusal", "internal/names", "internal/spans", "internal/expr", "internal/engine"}},
+	{"internal/claim", []string{"internal/engine", "internal/expr", "internal/names", "internal/spans", "queue", "refusal"}},
 	{"internal/jsonx", []string{"internal/field", "internal/vocabulary", "duration", "internal/names", "refusal", "queue"}},
 	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonx", "refusal"}},
 	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
