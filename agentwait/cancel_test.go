@@ -28,7 +28,7 @@ func TestARetryAfterACancelMissesNoChild(t *testing.T) {
 		}
 		return agentwait.Await(a, echo(a, "done"))
 	})
-	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 	if err != nil {
 		t.Fatal(err)
 	}

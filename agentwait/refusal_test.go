@@ -106,7 +106,7 @@ func TestARetryAfterARefusedWaitMissesNoChild(t *testing.T) {
 		}
 		return "done", nil
 	})
-	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestACallThatOnlyWritesTheJournalConcernsNoChild(t *testing.T) {
 			}
 			return agentwait.Await(a, echo(a, "done"))
 		})
-		r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+		r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func TestAStepThatFailedRunsAgain(t *testing.T) {
 			return tries, nil
 		})
 	})
-	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -261,7 +261,7 @@ func TestTheProgressOfAHandlerIsOnTheRecord(t *testing.T) {
 			worker.Progress(ctx, fmt.Sprint("attempt ", worker.Info(ctx).Attempt))
 			return errors.New("boom")
 		}))
-		c.Enqueue(queue.Task{Kind: "k", MaxRetries: 1, Timeout: 2 * time.Minute})
+		c.Enqueue(queue.Task{Kind: "k", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}, Timeout: 2 * time.Minute})
 		for _, want := range []struct {
 			status   queue.Status
 			progress string

@@ -127,7 +127,7 @@ func TestARepeatedResumeEndsOneWait(t *testing.T) {
 // Two workers use the same name for a call. A report of one is no repeat of the other's.
 func TestTwoWorkersUseTheSameCall(t *testing.T) {
 	s := newStage(t, Config{})
-	s.want(201, "POST", "tasks", `{"kind":"k","id":"0-A","max_retries":2}`)
+	s.want(201, "POST", "tasks", `{"kind":"k","id":"0-A","max_retries":2,"backoff_delay":"none"}`)
 	settle := func(worker string, epoch int, outcome string) string {
 		t.Helper()
 		return s.want(200, "POST", "workers/"+worker+"/settle", fmt.Sprintf(`{"call":"C1","outcomes":[{"id":"0-A","epoch":%d,%s}]}`, epoch, outcome)).body
@@ -156,7 +156,7 @@ func TestTwoOutcomesOfOneAttempt(t *testing.T) {
 		{`"verb":"complete"`, `"verb":"complete"`, "COMPLETED"},
 	} {
 		s := newStage(t, Config{})
-		s.want(201, "POST", "tasks", `{"kind":"k","id":"0-A","max_retries":2}`)
+		s.want(201, "POST", "tasks", `{"kind":"k","id":"0-A","max_retries":2,"backoff_delay":"none"}`)
 		(&hand{s: s, name: "w"}).take("default")
 		body := fmt.Sprintf(`{"call":"C%d","outcomes":[{"id":"0-A","epoch":1,%s},{"id":"0-A","epoch":1,%s}]}`, i, row.first, row.second)
 		for _, when := range []string{"first", "repeated"} {

@@ -170,8 +170,10 @@ func setKind(c *call) (any, error) {
 	}
 	needsDelay := false
 	for i, f := range kindFields() {
-		value := body.Elem().Field(i)
+		value := reflect.Indirect(body.Elem().Field(i))
 		switch {
+		case !value.IsValid(): // a time that is left out
+			continue
 		case f.Type == field.Span && (value.Int() < 0 || value.Int() > longestSpan.Milliseconds()):
 			return nil, wrong(f.InJSON(), "must be a span in ms, up to 100 years")
 		case f.In(&d).Kind() == reflect.Bool && !value.IsZero() && !slices.Contains(f.Words, value.String()):
@@ -198,7 +200,7 @@ var kindBody = func() reflect.Type {
 		member := reflect.StructField{Name: strings.ReplaceAll(f.Go, ".", ""), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`json:"` + f.InJSON() + `,omitempty"`)}
 		switch f.Type {
 		case field.Span:
-			member.Type = reflect.TypeFor[int64]()
+			member.Type = reflect.TypeFor[*int64]() // 0 can be a value
 		case field.Number, field.Percent:
 			member.Type = reflect.TypeFor[int]()
 		}

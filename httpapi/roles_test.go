@@ -245,6 +245,9 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 	if a := s.want(200, "PUT", "kinds/render", `{"timeout_ms":30000,"max_retries":3,"backoff_delay_ms":1000,"backoff":"exponential"}`); a.json["fields"].(map[string]any)["timeout_ms"] != 30000.0 {
 		t.Errorf("a kind is set: %s", a.body)
 	}
+	if a := s.want(200, "PUT", "kinds/render", `{"max_retries":3,"backoff_delay_ms":0}`); a.json["fields"].(map[string]any)["backoff_ms"] != 0.0 {
+		t.Errorf("retries at once are a default of a kind: %s", a.body)
+	}
 	s.want(200, "PUT", "kinds/render", `{"hook_success":"s","hook_failure":"f","hook_timeout":"late alerts","hook_cancel":"c"}`)
 	if a := s.want(400, "PUT", "kinds/render", `{"hook_timeout":"two words here"}`); !strings.Contains(a.sentence(), "queue of hook timeout") {
 		t.Errorf("a bad hook: %s", a.body)

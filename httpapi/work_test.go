@@ -35,7 +35,7 @@ func ids(claims []claimed) []string {
 
 func TestAWorkerRunsATask(t *testing.T) {
 	s := newStage(t, Config{})
-	id := s.want(201, "POST", "tasks", `{"kind":"render","payload":{"page":"a"},"max_retries":1,"timeout":"1h","headers":{"x":"y"}}`).text("id")
+	id := s.want(201, "POST", "tasks", `{"kind":"render","payload":{"page":"a"},"max_retries":1,"backoff_delay":"0s","timeout":"1h","headers":{"x":"y"}}`).text("id")
 	h := &hand{s: s, name: "w"}
 	first := h.fetch("", "")
 	if len(first) != 1 || first[0].ID != id || string(first[0].Payload) != `{"page":"a"}` || first[0].Attempt != 1 {

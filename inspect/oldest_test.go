@@ -57,7 +57,7 @@ func TestTheOldestTaskIsFoundWithoutItsHeaders(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		large := map[string]string{"x": strings.Repeat("=\n", 400_000)}
-		retried := queuetest.Enqueue(t, q, queue.Task{Queue: "a", Headers: large, MaxRetries: 1})
+		retried := queuetest.Enqueue(t, q, queue.Task{Queue: "a", Headers: large, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 		taker := &queuetest.Taker{Q: q, Worker: "w"}
 		taker.Settle(t, queue.Outcome{ID: retried.ID, Epoch: taker.Take(t, retried.ID, "a").Epoch, Verb: queue.Fail, Class: queue.ClassError, Error: "no\nready_at=1\n\n"})
 		for _, name := range []string{"b", "c"} {

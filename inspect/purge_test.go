@@ -107,7 +107,7 @@ func TestExplainCountsReleases(t *testing.T) {
 		testclock.Set(t, rdb, q.Root(0), testclock.Start)
 		for _, name := range []string{"", "order-17"} {
 			line := "q" + name
-			id := queuetest.Enqueue(t, q, queue.Task{Name: name, Kind: "k", Queue: line, MaxRetries: 5}).ID
+			id := queuetest.Enqueue(t, q, queue.Task{Name: name, Kind: "k", Queue: line, MaxRetries: 5, Backoff: queue.Backoff{Delay: queue.None}}).ID
 			w := &queuetest.Taker{Q: q, Worker: "w" + name}
 			for i, want := range []struct {
 				verb  queue.Verb

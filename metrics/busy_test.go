@@ -73,7 +73,7 @@ func busy(t *testing.T, prefix string) (c *curfewtest.Stage, namespace, ofWorker
 	for _, task := range []queue.Task{
 		{Kind: "render", Payload: []byte("15")},
 		{Kind: "render", Payload: []byte("3000"), Timeout: 2 * time.Second},
-		{Kind: "slow-once", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1},
+		{Kind: "slow-once", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}},
 		{Kind: "book"},
 		{Kind: "ask"},
 		{Kind: "flow.order"},

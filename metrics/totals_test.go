@@ -273,7 +273,7 @@ func TestATimeoutOfEachLayerHasItsLag(t *testing.T) {
 		{Kind: "ask", Payload: []byte(`"fail"`)},
 		{Kind: "ask", Payload: []byte(`"proceed"`)},
 		{Kind: "run", Timeout: time.Second, OnDeadline: queue.DeadlineCancelAll},
-		{Kind: "slow", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1},
+		{Kind: "slow", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}},
 		{Kind: "slow", Queue: "nobody", QueueTimeout: time.Second},
 	} {
 		c.Enqueue(task)

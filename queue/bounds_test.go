@@ -43,7 +43,7 @@ func TestTheFirstValueBeyondABoundIsRefused(t *testing.T) {
 	long := strings.Repeat("x", 1025)
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
-		s.accepts(t, "id", "0-g", "kind", "k", "queue", "agents", "max_retries", "1")
+		s.accepts(t, "id", "0-g", "kind", "k", "queue", "agents", "max_retries", "1", "backoff_ms", "0")
 		(&queuetest.Taker{Q: s.q, Worker: "w1"}).Take(t, "0-g", "agents")
 		s.accepts(t, "id", "0-g.1", "kind", "k", "role", "promise")
 		var tasks [][]any
@@ -126,7 +126,7 @@ func TestAJournalHoldsTenThousandEntries(t *testing.T) {
 func TestARecordKeeps4096BytesOfItsReasons(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
-		s.accepts(t, "id", "0-a", "kind", "k", "max_retries", "1", "cancel_grace_ms", "5000")
+		s.accepts(t, "id", "0-a", "kind", "k", "max_retries", "1", "backoff_ms", "0", "cancel_grace_ms", "5000")
 		w := &queuetest.Taker{Q: s.q, Worker: "w1"}
 		claim := w.Take(t, "0-a", "default")
 		w.Settle(t, queue.Outcome{ID: "0-a", Epoch: claim.Epoch, Verb: queue.Fail, Error: strings.Repeat("e", 5000)})

@@ -30,7 +30,7 @@ func TestAFullRedisStillDrains(t *testing.T) {
 	}
 	w := &queuetest.Taker{Q: q, Worker: "w1"}
 	task := func(line string) string {
-		return queuetest.Enqueue(t, q, queue.Task{Queue: line, Timeout: time.Minute, MaxRetries: 1}).ID
+		return queuetest.Enqueue(t, q, queue.Task{Queue: line, Timeout: time.Minute, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}}).ID
 	}
 	done, failing, lost := task("a"), task("b"), task("c")
 	claims := []queue.Claim{w.Take(t, done, "a"), w.Take(t, failing, "b")}

@@ -59,7 +59,11 @@ func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
 	}
 	args := []any{kind}
 	t.policyFields(func(name string, value any) {
-		if name != "backoff_max_ms" || value != "none" { // a kind without the field has no maximum
+		switch {
+		case value == "none" && name == "backoff_max_ms": // a kind without the field has no maximum
+		case value == "none" && name == "backoff_ms": // without the field it would be the usual back-off
+			args = append(args, name, 0)
+		default:
 			args = append(args, name, value)
 		}
 	})

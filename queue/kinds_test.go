@@ -37,6 +37,53 @@ func TestABackoffOfATaskReplacesThatOfItsKind(t *testing.T) {
 	})
 }
 
+// Without a back-off of its own or of its kind, a task with retries has the usual one. None is a back-off too.
+func TestRetriesHaveABackoff(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		for kind, d := range map[string]queue.Defaults{"k": {MaxRetries: 3}, "none": {MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}}} {
+			if err := q.DefineKind(t.Context(), kind, d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		usual, none := [4]string{"exponential", "1000", "600000", "20"}, [4]string{}
+		for _, row := range []struct {
+			claim string
+			task  queue.Task
+			want  [4]string
+		}{
+			{"retries of the kind", queue.Task{Kind: "k"}, usual},
+			{"retries of its own", queue.Task{Kind: "x", MaxRetries: 1}, usual},
+			{"a Delay of None", queue.Task{Kind: "k", Backoff: queue.Backoff{Delay: queue.None}}, none},
+			{"a kind with a Delay of None", queue.Task{Kind: "none"}, [4]string{"", "0"}},
+			{"no retries", queue.Task{Kind: "k", MaxRetries: queue.NoRetries}, none},
+			{"no retries, nor of its kind", queue.Task{Kind: "x"}, none},
+			{"a promise", queue.Task{Kind: "k", Promise: true}, none},
+		} {
+			first := queuetest.Enqueue(t, q, row.task).ID
+			stored := func(id string) [4]string {
+				r, err := q.Get(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return [4]string{r.Fields["backoff"], r.Fields["backoff_ms"], r.Fields["backoff_max_ms"], r.Fields["jitter"]}
+			}
+			if got := stored(first); got != row.want {
+				t.Errorf("%s: the back-off is %q, want %q", row.claim, got, row.want)
+			}
+			if _, err := q.Cancel(t.Context(), first, "test"); err != nil {
+				t.Fatal(err)
+			}
+			again, err := q.Retry(t.Context(), first, nil)
+			if err != nil {
+				t.Fatalf("%s: a retry by hand: %v", row.claim, err)
+			}
+			if got := stored(again.ID); got[1] != row.want[1] && got[1]+row.want[1] != "0" {
+				t.Errorf("%s: run again by hand, the back-off is %q, want %q", row.claim, got, row.want)
+			}
+		}
+	})
+}
+
 // Each partition gives its share of the burst at once, and a share is at least 1. So a burst below
 // the number of partitions would be exceeded.
 func TestABurstThatCannotBeSharedIsRefused(t *testing.T) {

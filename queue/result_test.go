@@ -63,7 +63,7 @@ func TestResultReturnsTheResultOfTheTask(t *testing.T) {
 func TestResultOfAFailedTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		w := &queuetest.Taker{Q: q, Worker: "w"}
-		id := queuetest.Enqueue(t, q, queue.Task{Kind: "render", MaxRetries: 1}).ID
+		id := queuetest.Enqueue(t, q, queue.Task{Kind: "render", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}}).ID
 		got := wait(context.Background(), q, id)
 		untilWatched(t, q.Client(), q, id)
 		claim := w.Take(t, id, "default")

@@ -76,6 +76,9 @@ func (r *Record) task() (Task, error) {
 	} else if r.Role == RolePromise {
 		d = Defaults{OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, Retention: d.Retention, Hooks: d.Hooks}
 	}
+	if d.Backoff.Delay <= 0 {
+		d.Backoff = Backoff{} // what is left of the kind's has no effect
+	}
 	t := d.task(r.Kind)
 	t.Queue, t.Payload, t.Headers, t.RetryOf, t.Promise = r.Queue, r.Payload, r.Headers, r.ID, r.Role == RolePromise
 	t.Retention = cmp.Or(t.Retention, None)

@@ -75,8 +75,10 @@ type Task struct {
 	// MaxRetries is the greatest number of retries: with N retries a task has up to N+1 attempts.
 	// NoRetries means 0, even if the kind has a default.
 	MaxRetries int
-	// Backoff is the time between attempts. If the next attempt could not start before the task's
-	// deadline, there is no retry.
+	// Backoff is the time between attempts. Defaults to the back-off of the kind. If the kind has none
+	// either, it is 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. (For a node of
+	// a flow it is 0, because the definition has the back-off.) If the next attempt could not start
+	// before the task's deadline, there is no retry.
 	Backoff Backoff
 	// Retry is an expression that decides whether a failed attempt is retried, within MaxRetries.
 	// It replaces the class of the failure and OnTimeout. It is a boolean expression in the
@@ -415,8 +417,8 @@ const (
 
 // Backoff is the time between a failed attempt and the next one. It is Delay; with Exponential, each
 // retry doubles it. It is at most Max, or a day if Max is 0. Jitter is from 0 to 1. It subtracts a
-// random part, up to that fraction, so that tasks that failed together are not retried together. A
-// Delay of None disables the back-off, even if the kind has a default.
+// random part, up to that fraction, so that tasks that failed together are not retried together.
+// With a Delay of None, failed attempts are retried at once.
 type Backoff struct {
 	Delay       time.Duration
 	Exponential bool

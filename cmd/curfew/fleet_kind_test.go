@@ -96,14 +96,15 @@ func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
 		at := " --namespace shop --redis " + urlOf(rdb)
 		all := "--timeout 1m --queue-timeout 20s --attempt-timeout 10s --on-timeout retry --on-deadline fail --warn-percent 80 --cancel-grace 2s --timeout-grace 1s " +
-			"--retries 5 --backoff 1s --backoff-max 1m --growth exponential --jitter 20 --retention 2h --hook-success s --hook-failure f --hook-timeout a:b/c --hook-cancel x"
+			"--retries 5 --backoff-delay 1s --backoff-max 1m --backoff exponential --jitter 20 --retention 2h --hook-success s --hook-failure f --hook-timeout a:b/c --hook-cancel x"
 		const stored = "attempt_timeout 10s, backoff exponential, backoff_delay 1s, backoff_max 1m, cancel_grace 2s, hook_cancel x, hook_failure f, hook_success s, hook_timeout a:b/c, jitter 20, max_retries 5, on_deadline fail, on_timeout retry, " +
 			"queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"
 		for _, step := range []struct{ args, want string }{
 			{all, stored},
 			{"--timeout 2m", strings.Replace(stored, " timeout 1m", " timeout 2m", 1)},
 			{"--timeout 1m --warn-percent 80", stored},
-			{"--hook-failure= --hook-success= --hook-timeout= --hook-cancel= --backoff 0", "attempt_timeout 10s, cancel_grace 2s, max_retries 5, on_deadline fail, on_timeout retry, queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"},
+			{"--hook-failure= --hook-success= --hook-timeout= --hook-cancel= --backoff-delay 0", "attempt_timeout 10s, backoff_delay 0s, cancel_grace 2s, max_retries 5, on_deadline fail, on_timeout retry, queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"},
+			{"--retries 4", "attempt_timeout 10s, backoff_delay 0s, cancel_grace 2s, max_retries 4, on_deadline fail, on_timeout retry, queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"},
 			{"--clear", "none"},
 			{"--retries 2 --retry-expression tasks.render.code==75", `max_retries 2, on_timeout fail, retry_expression tasks.render.code==75`},
 			{"--retries 3", `max_retries 3, on_timeout fail, retry_expression tasks.render.code==75`},
@@ -157,7 +158,7 @@ func TestWrongUseOfKindCommandsSaysWhatToDo(t *testing.T) {
 		"kind set k --timout 5s":          "(did you mean --timeout?)",
 		"kind set k --on-timeout again":   `--on-timeout "again" must be fail or retry`,
 		"kind set k --on-deadline retry":  `--on-deadline "retry" must be cancel_all or fail`,
-		"kind set k --growth linear":      `--growth "linear" must be constant or exponential`,
+		"kind set k --backoff 1s":         `--backoff "1s" must be constant or exponential`,
 		"kind set k --retries -1":         "--retries -1 must be from 0",
 		"kind set k --retries many":       `--retries "many" must be a whole number`,
 		"kind set k --warn-percent 100":   "--warn-percent 100 must be from 0 to 99",

@@ -147,7 +147,7 @@ func TestNamespaceSettingsAreChanged(t *testing.T) {
 func TestHidePayloadsWorksOnEachCommand(t *testing.T) {
 	q, url := namespace(t, 0)
 	at := " --redis " + url
-	task := queue.Task{Kind: "k", Queue: "a", Payload: []byte(`"s3cret"`), Headers: map[string]string{"h": "s3cret"}, MaxRetries: 1}
+	task := queue.Task{Kind: "k", Queue: "a", Payload: []byte(`"s3cret"`), Headers: map[string]string{"h": "s3cret"}, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}}
 	ids := []string{}
 	for i, o := range []queue.Outcome{{Verb: queue.Complete, Result: []byte("s3cret")}, {Verb: queue.Fail, Class: queue.ClassFailed, Error: "s3cret"},
 		{Verb: queue.Fail, Error: "s3cret", Delay: time.Hour}, {Verb: queue.Release, Error: "s3cret", Delay: time.Hour}} {

@@ -26,9 +26,9 @@ func TestWhatACommandSaysIsTheOutcome(t *testing.T) {
 	failed := func(code int, reason queue.Reason, parts ...string) want {
 		return want{status: queue.Failed, code: code, reason: reason, errors: parts}
 	}
-	three := queue.Task{MaxRetries: 3}
+	three := queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}}
 	big := queue.Task{Payload: []byte(strings.Repeat("x", megabyte))}
-	late := queue.Task{MaxRetries: 3, Timeout: time.Minute} // no time is left for a retry after an hour
+	late := queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Timeout: time.Minute} // no time is left for a retry after an hour
 	once := `if [ $CURFEW_ATTEMPT = 2 ]; then echo second; exit 0; fi; `
 	twice := want{result: "second\n", retries: 1}
 	rows := []struct {
@@ -75,8 +75,8 @@ func TestWhatACommandSaysIsTheOutcome(t *testing.T) {
 		{"75 names a time that nobody can read", late, once + `echo retry-after: tomorrow >&2; exit 75`, twice},
 		{"only the last line names the time", late, once + `echo retry-after: 1h >&2; echo more >&2; exit 75`, twice},
 		{"another code names no time", late, once + `echo retry-after: 1h >&2; exit 1`, twice},
-		{"an expression reads the code", queue.Task{MaxRetries: 3, Retry: "tasks.KIND.code == 9"}, once + `exit 9`, twice},
-		{"an expression reads what a failed attempt wrote", queue.Task{MaxRetries: 3, Retry: "tasks.KIND.outputs.parameters.left == 1"}, once + `echo '{"left": 1}'; exit 1`, twice},
+		{"an expression reads the code", queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Retry: "tasks.KIND.code == 9"}, once + `exit 9`, twice},
+		{"an expression reads what a failed attempt wrote", queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Retry: "tasks.KIND.outputs.parameters.left == 1"}, once + `echo '{"left": 1}'; exit 1`, twice},
 
 		{"SIGKILL is 137", queue.Task{}, `kill -KILL $$`, failed(137, queue.ReasonError, "signal 9")},
 		{"SIGSEGV is 139", queue.Task{}, `kill -SEGV $$`, failed(139, queue.ReasonError, "signal 11")},
@@ -84,7 +84,7 @@ func TestWhatACommandSaysIsTheOutcome(t *testing.T) {
 		{"what dies in a pipe is the shell's matter", queue.Task{}, `yes | head -1`, want{result: "y\n"}},
 		{"SIGPIPE is not ignored", queue.Task{}, `(yes; echo $? >&2) | head -1 >/dev/null; sleep 0.05; exit 7`, failed(7, queue.ReasonError, "141")},
 
-		{"it is told its task", queue.Task{Queue: "other", MaxRetries: 2}, `echo $CURFEW_KIND $CURFEW_QUEUE $CURFEW_ATTEMPT $CURFEW_MAX_RETRIES $CURFEW_EPOCH`, want{result: "KIND other 1 2 1\n"}},
+		{"it is told its task", queue.Task{Queue: "other", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}}, `echo $CURFEW_KIND $CURFEW_QUEUE $CURFEW_ATTEMPT $CURFEW_MAX_RETRIES $CURFEW_EPOCH`, want{result: "KIND other 1 2 1\n"}},
 		{"it is told the id and the worker", queue.Task{}, `test -n "$CURFEW_TASK_ID" && test -n "$CURFEW_WORKER" && echo yes`, want{result: "yes\n"}},
 		{"it is told the deadline", queue.Task{Deadline: time.UnixMilli(4102444800123)}, `echo $CURFEW_DEADLINE_AT`, want{result: "4102444800123\n"}},
 		{"it is told how much time is left", queue.Task{Timeout: 50 * time.Second}, `test $CURFEW_LEFT_MS -gt 20000 && test $CURFEW_LEFT_MS -le 50001 && echo yes`, want{result: "yes\n"}},
@@ -95,7 +95,7 @@ func TestWhatACommandSaysIsTheOutcome(t *testing.T) {
 		{"traceparent has its own name", queue.Task{Headers: map[string]string{"traceparent": "00-1-2-01", "Tracestate": "s"}}, `echo $TRACEPARENT $TRACESTATE`, want{result: "00-1-2-01 s\n"}},
 		{"a header sets no other variable", queue.Task{Headers: map[string]string{"PATH": "/nowhere", "LD_PRELOAD": "x"}}, `ls / >/dev/null && echo "$CURFEW_HEADER_PATH ${LD_PRELOAD-none}"`, want{result: "/nowhere none\n"}},
 		{"a header that no variable can hold is left out", queue.Task{Headers: map[string]string{"nul": "a\x00b", "ok": "1"}}, `echo "${CURFEW_HEADER_NUL-none} $CURFEW_HEADER_OK"`, want{result: "none 1\n"}},
-		{"headers that are too large fail for good", queue.Task{MaxRetries: 3, Headers: map[string]string{"a": strings.Repeat("\x01", 10923)}}, `true`, failed(0, queue.ReasonFailed, "headers of the task have 65546 bytes", "into the payload")},
+		{"headers that are too large fail for good", queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Headers: map[string]string{"a": strings.Repeat("\x01", 10923)}}, `true`, failed(0, queue.ReasonFailed, "headers of the task have 65546 bytes", "into the payload")},
 		{"large headers arrive", queue.Task{Headers: map[string]string{"a": strings.Repeat("x", 64<<10-8)}}, `printf %s "$CURFEW_HEADER_A" | wc -c | tr -d ' '`, want{result: "65528\n"}},
 
 		{"a child that holds stdout does not delay the result", queue.Task{}, `sleep 60 & echo now`, want{result: "now\n"}},
@@ -141,7 +141,7 @@ func TestTheDefaultOfExitCode75(t *testing.T) {
 	c := s.script("exit 75", "")
 	c.RetryAfter = time.Hour
 	s.work(c.Handle)
-	r := s.ended(s.enqueue(queue.Task{MaxRetries: 3, Timeout: time.Minute}))
+	r := s.ended(s.enqueue(queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Timeout: time.Minute}))
 	want{status: queue.Failed, code: 75, reason: queue.ReasonError}.compare(t, r)
 	if r.RetryState != "deadline" {
 		t.Errorf("RetryState is %q, want that there was no time for a retry", r.RetryState)
@@ -181,7 +181,7 @@ func TestCommandsThatCannotBeStarted(t *testing.T) {
 			kind := fmt.Sprint("k", i)
 			w := worker.New(s.q, worker.Config{})
 			w.HandleRaw(kind, command.NewCommand(row.path).Handle)
-			id := s.enqueue(queue.Task{Kind: kind, MaxRetries: 1})
+			id := s.enqueue(queue.Task{Kind: kind, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 			for range 2 {
 				if _, err := w.RunOne(t.Context()); err != nil {
 					t.Fatal(err)

@@ -74,8 +74,8 @@ func TestWhatAServerAnswersIsTheOutcome(t *testing.T) {
 	failed := func(code int, reason queue.Reason, parts ...string) want {
 		return want{status: queue.Failed, code: code, reason: reason, errors: parts}
 	}
-	three := queue.Task{MaxRetries: 3}
-	late := queue.Task{MaxRetries: 3, Timeout: time.Minute} // no time is left for a retry after an hour
+	three := queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}}
+	late := queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Timeout: time.Minute} // no time is left for a retry after an hour
 	twice := want{result: "second", retries: 1}
 	echo := func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }
 	large := func(n int) http.HandlerFunc {
@@ -120,7 +120,7 @@ func TestWhatAServerAnswersIsTheOutcome(t *testing.T) {
 		{"503 names a time that is too long for any clock", late, status(503, "Retry-After", "999999999999999"), failed(503, queue.ReasonError)},
 		{"503 names a time that nobody can read", late, then(status(503, "Retry-After", "soon")), twice},
 		{"500 names no time", late, then(status(500, "Retry-After", "3600")), twice},
-		{"an expression reads the status", queue.Task{MaxRetries: 3, Retry: "tasks.KIND.code == 404"}, then(status(404)), twice},
+		{"an expression reads the status", queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Retry: "tasks.KIND.code == 404"}, then(status(404)), twice},
 
 		{"a redirect is not followed", queue.Task{}, status(302, "Location", "/k0"), failed(302, queue.ReasonError, "a redirect, which is not followed")},
 		{"a redirect that keeps the method is not either", queue.Task{}, status(307, "Location", "/k0"), failed(307, queue.ReasonError, "a redirect")},
@@ -158,7 +158,7 @@ func TestWhatAServerAnswersIsTheOutcome(t *testing.T) {
 			c.Close()
 		}, failed(0, queue.ReasonError, "malformed HTTP response")},
 
-		{"it is told its task", queue.Task{Queue: "other", MaxRetries: 2}, says("%s %s %s %s %s", "Curfew-Kind", "Curfew-Queue", "Curfew-Attempt", "Curfew-Max-Retries", "Curfew-Epoch"), want{result: "KIND other 1 2 1"}},
+		{"it is told its task", queue.Task{Queue: "other", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}}, says("%s %s %s %s %s", "Curfew-Kind", "Curfew-Queue", "Curfew-Attempt", "Curfew-Max-Retries", "Curfew-Epoch"), want{result: "KIND other 1 2 1"}},
 		{"it is told the deadline", queue.Task{Deadline: time.Date(2100, 6, 1, 0, 0, 0, 0, time.UTC)}, func(w http.ResponseWriter, r *http.Request) {
 			ms, err := strconv.ParseInt(r.Header.Get("Curfew-Deadline-At"), 10, 64)
 			fmt.Fprint(w, err, time.UnixMilli(ms).UTC(), r.Header.Get("Curfew-Left-Ms") != "")
@@ -173,7 +173,7 @@ func TestWhatAServerAnswersIsTheOutcome(t *testing.T) {
 		{"other headers have a prefix", queue.Task{Headers: map[string]string{"tenant": "acme", "Authorization": "x", "Host": "evil"}}, says("%s %q", "Curfew-Header-Tenant", "Authorization"), want{result: `acme ""`}},
 		{"headers that HTTP cannot hold are in the JSON", queue.Task{Headers: map[string]string{"a b": "1", "é": "2", "split": "x\r\nCurfew-Epoch: 99"}}, says("%s %q %s", "Curfew-Headers", "Curfew-Header-Split", "Curfew-Epoch"),
 			want{result: `{"a b":"1","split":"x\r\nCurfew-Epoch: 99","\u00e9":"2"} "" 1`}},
-		{"headers that are too large fail for good", queue.Task{MaxRetries: 3, Headers: map[string]string{"a": strings.Repeat("x", 70<<10)}}, status(200), failed(0, queue.ReasonFailed, "into the payload")},
+		{"headers that are too large fail for good", queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, Headers: map[string]string{"a": strings.Repeat("x", 70<<10)}}, status(200), failed(0, queue.ReasonFailed, "into the payload")},
 	}
 	s := newStage(t)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +223,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.work(s.post(row.url).Handle)
-			want{status: queue.Failed, reason: queue.ReasonError, retries: 1, errors: []string{"POST http://", row.err}, not: "secret"}.compare(t, s.ended(s.enqueue(queue.Task{MaxRetries: 1})))
+			want{status: queue.Failed, reason: queue.ReasonError, retries: 1, errors: []string{"POST http://", row.err}, not: "secret"}.compare(t, s.ended(s.enqueue(queue.Task{MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})))
 			if s.logs.Count("secret") > 0 {
 				t.Error("the log has the secret of the URL")
 			}

@@ -48,6 +48,7 @@ type Field struct {
 	By          Setter
 	Least, Most int64    // of a Number or a Percent
 	Words       []string // of a Word
+	ZeroIsNone  bool     // of a Span: 0 is a value, and means none. Of the others, 0 is no value
 	Flag        string   // in commands, if it is not the name with dashes
 	Help        string   // what the field is, for the help of commands; "" if it has no flag
 	JSON        string   // in tasks that are written by people and programs, if it is not Name. A Span can also be given with a unit, under the name without _ms
@@ -106,7 +107,7 @@ func (f *Field) Set(of any, stored string) {
 	n, _ := strconv.ParseInt(stored, 10, 64)
 	switch f.Type {
 	case Span:
-		if v.SetInt(n * int64(time.Millisecond)); stored == "none" {
+		if v.SetInt(n * int64(time.Millisecond)); stored == "none" || stored == "0" && f.ZeroIsNone {
 			v.SetInt(int64(None))
 		}
 	case Instant:

@@ -31,10 +31,11 @@ var All = []Field{
 	{Name: "timeout_grace_ms", Go: "TimeoutGrace", Type: Span, By: Kind, Help: "how long before its time is up the context of a handler ends"},
 
 	{Name: "max_retries", Go: "MaxRetries", Type: Number, By: Kind, Most: most, Flag: "retries", Help: "how often a failed attempt is retried"},
-	{Name: "backoff_ms", Go: "Backoff.Delay", Type: Span, By: Kind, JSON: "backoff_delay_ms", Help: "the time before the first retry"},
-	{Name: "backoff_max_ms", Go: "Backoff.Max", Type: Span, By: Kind, Help: "the longest time between attempts (default: 1d)"},
+	{Name: "backoff_ms", Go: "Backoff.Delay", Type: Span, By: Kind, ZeroIsNone: true, JSON: "backoff_delay_ms",
+		Help: "the time before the first retry; 0 retries at once (default: 1s, doubled up to 10m, with jitter 20)"},
+	{Name: "backoff_max_ms", Go: "Backoff.Max", Type: Span, By: Kind, Help: "the longest time between attempts (default: 1d, if a delay is given)"},
 	{Name: "backoff", Go: "Backoff.Exponential", Type: Word, By: Kind, Words: []string{"constant", "exponential"},
-		Help: "how the time between attempts grows: constant or exponential (default: constant)"},
+		Help: "how the time between attempts grows: constant or exponential; constant if only a delay is given"},
 	{Name: "jitter", Go: "Backoff.Jitter", Type: Percent, By: Kind, Most: 100, Help: "how many percent of the time between attempts can be left out at random"},
 	{Name: "retry_expression", Go: "Retry", By: Kind, Help: "the expression that decides whether a failed attempt is repeated"},
 

@@ -84,7 +84,11 @@ func spanField(f *field.Field, read func(string) (time.Duration, error)) func(*q
 		if value != "none" {
 			d, err = read(value)
 		}
-		if err == nil && d == 0 && f.Name != "delay_ms" {
+		switch {
+		case err != nil || d != 0 || f.Name == "delay_ms":
+		case f.ZeroIsNone:
+			d = queue.None
+		default:
 			err = errors.New("must not be 0: leave it out, or write none, so that no default applies")
 		}
 		f.In(t).SetInt(int64(d))

@@ -21,7 +21,7 @@ import (
 func play(s *stage) trace.SpanContext {
 	s.Helper()
 	agentwait.Handle(s.w, "research", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
-		page := agentwait.Schedule[string](a, "p", queue.Task{Kind: "page", Queue: "pages", MaxRetries: 1})
+		page := agentwait.Schedule[string](a, "p", queue.Task{Kind: "page", Queue: "pages", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 		slow := agentwait.Schedule[string](a, "s", queue.Task{Kind: "slow", Queue: "never", Timeout: time.Minute})
 		if _, err := agentwait.JoinAllSettled(a, page, slow); err != nil {
 			return nil, err

@@ -29,6 +29,18 @@ local function defaults(tx, kind)
   return known
 end
 
+-- fill_backoff gives a task that has retries and no back-off of its own or of its kind the usual one, so that it is not
+-- retried within milliseconds: 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. The record stores it, so that
+-- a task keeps the back-off that it was made with. A back-off of 0 or "none" retries at once.
+--
+-- The definition of a flow decides about its nodes: they have no back-off unless it or the kind gives one.
+local function fill_backoff(f)
+  if f.max_retries and tonumber(f.max_retries) > 0 and not f.backoff_ms and not f.node then
+    f.backoff, f.backoff_ms = f.backoff or "exponential", "1000"
+    f.backoff_max_ms, f.jitter = f.backoff_max_ms or "600000", f.jitter or "20"
+  end
+end
+
 -- head returns two strings: the first line with the lines after it, and the empty line with the texts.
 local function head(tx, f, d, of)
   local lines, texts = "", ""

@@ -8,7 +8,7 @@
 -- @use store/record: owner_state, record
 -- @use store/state: final, is_attempt_limit, live, policy
 -- @use store/tell
--- @use task/create: create, defaults, draft
+-- @use task/create: create, defaults, draft, fill_backoff
 -- @use task/ending: ending, retry_at
 -- @use task/identity: drains, left_behind
 -- @use task/place: leave, put_aside, put_back, schedule_limit
@@ -75,6 +75,7 @@ local function hook(tx, task, event, asked)
       f[name] = value
     end
   end
+  fill_backoff(f)
   create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000), of = task}))
 end
 

@@ -7,7 +7,7 @@
 -- @use store/state: live, owner
 -- @use store/tx: memo
 -- @use task/body: payload
--- @use task/create: defaults, draft
+-- @use task/create: defaults, draft, fill_backoff
 -- @use task/finish: load_task
 -- @use task/identity: idempotency, left_behind
 
@@ -97,6 +97,7 @@ local function apply_defaults(f, none, of_kind)
       f[name] = value
     end
   end
+  fill_backoff(f)
   if f.deadline_at then
     f.timeout_ms = nil
   end

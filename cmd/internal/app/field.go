@@ -27,7 +27,11 @@ func FieldFlag(f *field.Field, name string) cli.Flag {
 func SetField(c *cli.Context, f *field.Field, name string, of any) error {
 	switch f.Type {
 	case field.Span:
-		f.In(of).SetInt(int64(DurationOf(c, name)))
+		d := DurationOf(c, name)
+		if d == 0 && f.ZeroIsNone && c.IsSet(name) {
+			d = field.None
+		}
+		f.In(of).SetInt(int64(d))
 	case field.Instant:
 		at, err := Instant(c, name)
 		if err != nil {

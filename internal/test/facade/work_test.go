@@ -28,7 +28,7 @@ func both(t *testing.T, test func(t *testing.T, c *client, q *queue.Queue)) {
 func TestAWorkerInGoRunsATaskOfAnotherLanguage(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, c *client, q *queue.Queue) {
-		id := c.enqueue("render", "payload", `{"page":"index"}`, "timeout", "1m", "headers", `{"a":"b"}`, "max_retries", 2)
+		id := c.enqueue("render", "payload", `{"page":"index"}`, "timeout", "1m", "headers", `{"a":"b"}`, "max_retries", 2, "backoff_delay", "none")
 		w := worker.New(q, worker.Config{})
 		w.HandleRaw("render", func(ctx context.Context, payload []byte) ([]byte, error) {
 			info := worker.Info(ctx)
@@ -55,7 +55,7 @@ func TestAWorkerInGoRunsATaskOfAnotherLanguage(t *testing.T) {
 func TestAWorkerInAnotherLanguageRunsATaskOfGo(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, c *client, q *queue.Queue) {
-		r := queuetest.Enqueue(t, q, queue.Task{Kind: "render", Payload: []byte("p\x00\xff"), Timeout: time.Minute, MaxRetries: 1, Headers: map[string]string{"a": "b"}})
+		r := queuetest.Enqueue(t, q, queue.Task{Kind: "render", Payload: []byte("p\x00\xff"), Timeout: time.Minute, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}, Headers: map[string]string{"a": "b"}})
 		claims := c.claims("py-1", "slots", 5, "lease", "1m")
 		if len(claims) != 1 {
 			t.Fatalf("claims %v, want one", claims)
@@ -91,7 +91,7 @@ func TestAWorkerInAnotherLanguageRunsATaskOfGo(t *testing.T) {
 func TestTwoWorkersUseTheSameCall(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, c *client, _ *queue.Queue) {
-		id := c.enqueue("render", "max_retries", 2)
+		id := c.enqueue("render", "max_retries", 2, "backoff_delay_ms", 0)
 		if got := c.claims("py-1", "seq", 1); len(got) != 1 {
 			t.Fatal(got)
 		}

@@ -114,7 +114,7 @@ func (p *player) begin(t *rapid.T) {
 	f := map[string]string{"id": p.drawNewID(t), "kind": "k", "queue": drawQueue.Draw(t, "queue"), "priority": "3"}
 	switch rapid.IntRange(0, 5).Draw(t, "agent") {
 	case 5:
-		f["attempt_timeout_ms"], f["on_timeout"], f["max_retries"] = "20", "retry", "2"
+		f["attempt_timeout_ms"], f["on_timeout"], f["max_retries"], f["backoff_ms"] = "20", "retry", "2", "none"
 	case 4:
 		f["attempt_timeout_ms"], f["queue_timeout_ms"] = "20", "20"
 	case 3:

@@ -81,10 +81,11 @@ func (p *player) drawFields(t *rapid.T, id string) map[string]string {
 // drawPolicy draws fields that are used together, or each field by itself.
 func (p *player) drawPolicy(t *rapid.T, f map[string]string, one func(string, ...string)) {
 	maps.Copy(f, rapid.SampledFrom([]map[string]string{
-		{}, {}, {"max_retries": "2"}, {"max_retries": "3", "on_timeout": "retry", "attempt_timeout_ms": "1"},
+		{}, {}, {"max_retries": "2"}, {"max_retries": "2", "backoff_ms": "none"},
+		{"max_retries": "3", "on_timeout": "retry", "attempt_timeout_ms": "1", "backoff_ms": "0"},
 		{"max_retries": "2", "backoff_ms": "1000", "backoff": "exponential", "jitter": "50"}, {"cancel_grace_ms": "5"},
 		{"max_retries": "2", "on_timeout": "retry", "attempt_timeout_ms": "2", "backoff_ms": "2", "cancel_grace_ms": "5"},
-		{"max_retries": "1", "retry_expression": "e", "on_timeout": "fail: no answer", "attempt_timeout_ms": "5"},
+		{"max_retries": "1", "retry_expression": "e", "on_timeout": "fail: no answer", "attempt_timeout_ms": "5", "backoff_ms": "none"},
 		{"attempt_timeout_ms": "5", "cancel_grace_ms": "10"},
 	}).Draw(t, "policy"))
 	one("priority", "1", "3")
@@ -98,7 +99,7 @@ func (p *player) drawPolicy(t *rapid.T, f map[string]string, one func(string, ..
 	if f["max_retries"] != "" || p.unusual(t) {
 		one("on_timeout", "retry", "retry", "fail", "fail: no answer")
 		one("retry_expression", "e")
-		one("backoff_ms", "3", "4", "none")
+		one("backoff_ms", "0", "3", "4", "none")
 		one("backoff", "exponential", "exponential", "constant")
 		one("backoff_max_ms", "5")
 		one("jitter", "50", "100")

@@ -179,6 +179,12 @@ func (m *model) fill(f map[string]string) map[string]string {
 	if f["deadline_at"] != "" {
 		delete(given, "timeout_ms")
 	}
+	if engine.Number(given["max_retries"]) > 0 && given["backoff_ms"] == "" && given["node"] == "" {
+		given["backoff_ms"] = "1000"
+		given["backoff"] = cmp.Or(given["backoff"], "exponential")
+		given["backoff_max_ms"] = cmp.Or(given["backoff_max_ms"], "600000")
+		given["jitter"] = cmp.Or(given["jitter"], "20")
+	}
 	maps.DeleteFunc(given, func(_, value string) bool { return value == "none" })
 	// The owner's default for its children comes last.
 	if span := given["default_timeout_ms"]; span != "" && f["timeout_ms"] == "" && f["deadline_at"] == "" && given["timeout_ms"] == "" {

@@ -67,7 +67,7 @@ func scrambleFor(t *testing.T, spacing time.Duration) (unfair []string) {
 	first := time.Now().Add(time.Second)
 	var tasks []queue.Task
 	for i := range n {
-		tasks = append(tasks, queue.Task{Kind: "k", Deadline: first.Add(time.Duration(i) * spacing).Truncate(time.Millisecond), MaxRetries: 9})
+		tasks = append(tasks, queue.Task{Kind: "k", Deadline: first.Add(time.Duration(i) * spacing).Truncate(time.Millisecond), MaxRetries: 9, Backoff: queue.Backoff{Delay: queue.None}})
 		s.deadlines = append(s.deadlines, tasks[i].Deadline)
 	}
 	s.ids = s.Enqueue(tasks...)

@@ -68,7 +68,7 @@ var lossesOfPolicies = []loss{
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
 	}},
 	{"fail by a verdict of an expression", "settle", func(l *lossy) any {
-		ids := l.running(queue.Task{Kind: "a", MaxRetries: 2, Retry: "tasks.a.code == 1"}, queue.Task{Kind: "a", MaxRetries: 2, Retry: "tasks.a.code == 1"})
+		ids := l.running(queue.Task{Kind: "a", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}, Retry: "tasks.a.code == 1"}, queue.Task{Kind: "a", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}, Retry: "tasks.a.code == 1"})
 		return l.settle(claim.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Fail, Class: queue.ClassFailed, Code: 1, Retry: "retry"},
 			queue.Outcome{ID: ids[1], Verb: queue.Fail, Retry: "fail: no answer"})
 	}},
@@ -94,7 +94,7 @@ var lossesOfPolicies = []loss{
 	}},
 
 	{"the reply to a heartbeat in the grace says stop", "heartbeat", func(l *lossy) any {
-		ids := l.running(queue.Task{Kind: "a", CancelGrace: 5 * time.Second}, queue.Task{Kind: "b", AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
+		ids := l.running(queue.Task{Kind: "a", CancelGrace: 5 * time.Second}, queue.Task{Kind: "b", AttemptTimeout: time.Second, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}, OnTimeout: queue.OnTimeoutRetry})
 		if _, err := l.Q.Cancel(l.Context(), ids[0], "enough"); err != nil {
 			return err
 		}

@@ -74,11 +74,11 @@ var lossesOfTasks = []loss{
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
 	}},
 	{"fail spends one retry", "settle", func(l *lossy) any {
-		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
+		id := l.running(queue.Task{Kind: "a", MaxRetries: 5, Backoff: queue.Backoff{Delay: queue.None}})[0]
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
 	}},
 	{"fail and wait spends one retry", "settle", func(l *lossy) any {
-		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
+		id := l.running(queue.Task{Kind: "a", MaxRetries: 5, Backoff: queue.Backoff{Delay: queue.None}})[0]
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Delay: time.Second})
 	}},
 	{"fail of the last attempt", "settle", func(l *lossy) any {
@@ -86,11 +86,11 @@ var lossesOfTasks = []loss{
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e"})
 	}},
 	{"fail for good", "settle", func(l *lossy) any {
-		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
+		id := l.running(queue.Task{Kind: "a", MaxRetries: 5, Backoff: queue.Backoff{Delay: queue.None}})[0]
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassFailed, Error: "e"})
 	}},
 	{"fail by the worker's time limit", "settle", func(l *lossy) any {
-		id := l.running(queue.Task{Kind: "a", MaxRetries: 5})[0]
+		id := l.running(queue.Task{Kind: "a", MaxRetries: 5, Backoff: queue.Backoff{Delay: queue.None}})[0]
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassTimeout})
 	}},
 	{"release", "settle", func(l *lossy) any {
@@ -107,7 +107,7 @@ var lossesOfTasks = []loss{
 		return l.settle(claim.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete})
 	}},
 	{"all verbs in one list", "settle", func(l *lossy) any {
-		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 1}, queue.Task{Kind: "c"})
+		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}}, queue.Task{Kind: "c"})
 		return l.settle(claim.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Complete}, queue.Outcome{ID: ids[1], Verb: queue.Fail}, queue.Outcome{ID: ids[2], Verb: queue.Release})
 	}},
 	{"settle fetches the next tasks once", "settle", func(l *lossy) any {
@@ -116,7 +116,7 @@ var lossesOfTasks = []loss{
 		return l.settle(ask(2, 2, time.Minute), queue.Outcome{ID: id, Verb: queue.Complete})
 	}},
 	{"settle gives a task back and fetches it again", "settle", func(l *lossy) any {
-		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 3})
+		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}})
 		return l.settle(ask(2, 2, time.Minute), queue.Outcome{ID: ids[0], Verb: queue.Release}, queue.Outcome{ID: ids[1], Verb: queue.Fail, Error: "e"})
 	}},
 

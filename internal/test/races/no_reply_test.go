@@ -223,7 +223,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 	for len(ids) < least || cuts.Load() < enough && len(ids) < 10*least {
 		tasks := make([]queue.Task, 50)
 		for i := range tasks {
-			tasks[i] = queue.Task{Kind: "k", Payload: []byte("x"), Timeout: time.Minute, MaxRetries: 3}
+			tasks[i] = queue.Task{Kind: "k", Payload: []byte("x"), Timeout: time.Minute, MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}}
 			if i%10 == 0 {
 				tasks[i].Payload = []byte("again")
 			}

@@ -22,7 +22,7 @@ func expressionOverrides(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
-			r, n := running(t).attempts(queue.Task{MaxRetries: 2, Retry: c.expression}, always(c.fail))
+			r, n := running(t).attempts(queue.Task{MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}, Retry: c.expression}, always(c.fail))
 			if n != c.attempts || r.Phase() != c.phase {
 				t.Errorf("%d attempts, then %s; want %d, then %s", n, r.Phase(), c.attempts, c.phase)
 			}
@@ -48,7 +48,7 @@ func expressionReads(t *testing.T) {
 			w := worker.New(s.q, worker.Config{})
 			w.HandleRaw("k", func(context.Context, []byte) ([]byte, error) { ran.Add(1); return []byte(c.output), c.fail })
 			stop := s.run(w)
-			s.result(s.enqueue(queue.Task{Kind: "k", MaxRetries: 1, Retry: c.expression}))
+			s.result(s.enqueue(queue.Task{Kind: "k", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}, Retry: c.expression}))
 			stop()
 			if n := ran.Load(); n != 2 {
 				t.Errorf("%d attempts, want 2", n)
@@ -64,7 +64,7 @@ func expressionFails(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			r, n := running(t).attempts(queue.Task{MaxRetries: 2, Retry: expression}, always(errAlways))
+			r, n := running(t).attempts(queue.Task{MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}, Retry: expression}, always(errAlways))
 			if n != 1 || r.RetryError == "" || r.Error != errAlways.Error() {
 				t.Errorf("%d attempts, error %q, retry error %q; want 1, the error of the attempt, and a reason", n, r.Error, r.RetryError)
 			}

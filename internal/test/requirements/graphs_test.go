@@ -36,10 +36,10 @@ func waitsRetryNothing(t *testing.T) {
 	p := newPlay(t)
 	ran := p.flaky(9)
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
-		return agentwait.Await(a, agentwait.Schedule[string](a, nil, queue.Task{Kind: "flaky", MaxRetries: 2}))
+		return agentwait.Await(a, agentwait.Schedule[string](a, nil, queue.Task{Kind: "flaky", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}}))
 	})
 	p.start()
-	r := p.end(p.task(queue.Task{Kind: "agent", MaxRetries: 3}, nil))
+	r := p.end(p.task(queue.Task{Kind: "agent", MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}}, nil))
 	if r.Status != queue.Failed || r.Retries != 3 || ran[r.ID+".1"] != 3 || len(ran) != 1 {
 		t.Errorf("the agent is %s after %d retries, the executions were %v; want FAILED, 3, and 3 of one task", r.Status, r.Retries, ran)
 	}
@@ -60,7 +60,7 @@ func exhaustedFailsTheGraph(t *testing.T) {
 			p := newPlay(t)
 			ran := p.flaky(9)
 			r := p.act(func(a *agentwait.Agent) (string, error) {
-				node := agentwait.Schedule[string](a, nil, queue.Task{Kind: "flaky", MaxRetries: 2})
+				node := agentwait.Schedule[string](a, nil, queue.Task{Kind: "flaky", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}})
 				if _, err := agentwait.Await(a, node.ContinueOn(c.continueOn)); err != nil {
 					return "", err
 				}

@@ -40,7 +40,7 @@ func retryInProgress(t *testing.T) {
 	hooks := make(chan queue.HookPayload, 9)
 	worker.Handle(w, "hook", func(_ context.Context, e queue.HookPayload) (string, error) { hooks <- e; return "", nil })
 	stop := s.run(w)
-	id := s.enqueue(queue.Task{Kind: "k", Payload: []byte("input"), MaxRetries: 2, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "hook"}}})
+	id := s.enqueue(queue.Task{Kind: "k", Payload: []byte("input"), MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "hook"}}})
 	if _, err := s.result(id); err == nil {
 		t.Error("a failed task has a result")
 	}

@@ -70,7 +70,7 @@ func policyOfCallKindOrNone(t *testing.T) {
 	}{
 		{"neither call nor kind has a timeout", queue.Task{Kind: "k"}, time.Hour, queue.Running},
 		{"the call has a timeout and no policy: fail", queue.Task{Kind: "k", AttemptTimeout: time.Second}, 1001 * time.Millisecond, queue.Failed},
-		{"the call has a policy", queue.Task{Kind: "k", AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry}, 1001 * time.Millisecond, queue.Pending},
+		{"the call has a policy", queue.Task{Kind: "k", AttemptTimeout: time.Second, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}, OnTimeout: queue.OnTimeoutRetry}, 1001 * time.Millisecond, queue.Pending},
 		{"the kind has both", queue.Task{Kind: "defined"}, 1001 * time.Millisecond, queue.Pending},
 		{"the call's timeout takes precedence", queue.Task{Kind: "defined", AttemptTimeout: time.Minute}, 1001 * time.Millisecond, queue.Running},
 		{"the call's policy takes precedence", queue.Task{Kind: "defined", OnTimeout: queue.OnTimeoutFail}, 1001 * time.Millisecond, queue.Failed},
@@ -114,7 +114,7 @@ func limitOfAnExecution(t *testing.T) {
 }
 
 func failIsTheDefault(t *testing.T) {
-	r, n := running(t).attempts(queue.Task{MaxRetries: 3, AttemptTimeout: 30 * time.Millisecond}, untilTold)
+	r, n := running(t).attempts(queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, AttemptTimeout: 30 * time.Millisecond}, untilTold)
 	if n != 1 || r.Status != queue.Failed || r.Error != fixedError {
 		t.Errorf("%d executions, then %s: %q; want 1, FAILED: %q", n, r.Status, r.Error, fixedError)
 	}
@@ -126,7 +126,7 @@ func retryRequiresALimit(t *testing.T) {
 	if !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("retry without max_retries: %v, want ErrInvalid", err)
 	}
-	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1})
+	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 	s.claim()
 	s.advance(1001 * time.Millisecond)
 	s.sweep()
@@ -147,7 +147,7 @@ func noDefaultTimeout(t *testing.T) {
 }
 
 func fourExecutions(t *testing.T) {
-	r, n := running(t).attempts(queue.Task{MaxRetries: 3, AttemptTimeout: 30 * time.Millisecond, OnTimeout: queue.OnTimeoutRetry}, untilTold)
+	r, n := running(t).attempts(queue.Task{MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}, AttemptTimeout: 30 * time.Millisecond, OnTimeout: queue.OnTimeoutRetry}, untilTold)
 	if n != 4 || r.Phase() != "Timeout" || r.Retries != 3 {
 		t.Errorf("%d executions, then %s after %d retries; want 4, Timeout after 3", n, r.Phase(), r.Retries)
 	}

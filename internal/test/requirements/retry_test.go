@@ -103,7 +103,7 @@ func untilTold(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err(
 
 func phaseIsTheServers(t *testing.T) {
 	s := frozen(t)
-	s.enqueue(queue.Task{Kind: "k", MaxRetries: 1})
+	s.enqueue(queue.Task{Kind: "k", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}})
 	c := s.claim()
 	before := s.dump()
 	for _, o := range []queue.Outcome{{Verb: "timeout"}, {Verb: "FAILED"}, {Verb: queue.Fail, Class: "execution"}, {Verb: queue.Fail, Class: "Timeout"}} {
@@ -124,7 +124,7 @@ func phaseIsTheServers(t *testing.T) {
 
 func limitTwo(t *testing.T) {
 	var attempts []int
-	r, n := running(t).attempts(queue.Task{MaxRetries: 2}, func(_ context.Context, attempt int) error { attempts = append(attempts, attempt); return errAlways })
+	r, n := running(t).attempts(queue.Task{MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}}, func(_ context.Context, attempt int) error { attempts = append(attempts, attempt); return errAlways })
 	if !slices.Equal(attempts, []int{1, 2, 3}) || n != 3 || r.Status != queue.Failed || r.Retries != 2 {
 		t.Errorf("attempts %v, then %s with %d retries; want 1, 2, 3, then FAILED with 2", attempts, r.Status, r.Retries)
 	}
@@ -144,7 +144,7 @@ func callBeforeKind(t *testing.T) {
 
 func timeoutIsChecked(t *testing.T) {
 	s := frozen(t)
-	id := s.enqueue(queue.Task{Kind: "k", MaxRetries: 1, AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry})
+	id := s.enqueue(queue.Task{Kind: "k", MaxRetries: 1, Backoff: queue.Backoff{Delay: queue.None}, AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry})
 	for retries := range 2 {
 		if c := s.claim(); c.ID != id || c.Retries != retries {
 			t.Fatalf("claim %+v, want %s with %d retries", c, id, retries)
@@ -174,7 +174,7 @@ func deadlineOfTheFirst(t *testing.T) {
 
 func boundedByTheDeadline(t *testing.T) {
 	s := frozen(t)
-	id := s.enqueue(queue.Task{Kind: "k", Timeout: 10 * time.Second, MaxRetries: 3})
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 10 * time.Second, MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}})
 	s.settle(s.claim(), queue.Outcome{Verb: queue.Fail, Error: "no", Delay: 9900 * time.Millisecond})
 	s.advance(9900 * time.Millisecond)
 	s.sweep()

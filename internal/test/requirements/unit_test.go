@@ -336,7 +336,7 @@ func eventFields(t *testing.T) {
 	created := s.now
 	root := s.enqueue(queue.Task{Kind: "agent"})
 	s.claim()
-	child := s.enqueue(queue.Task{ID: root + ".1", Kind: "fetch-page", Queue: "default", Timeout: 5 * time.Second, MaxRetries: 3})
+	child := s.enqueue(queue.Task{ID: root + ".1", Kind: "fetch-page", Queue: "default", Timeout: 5 * time.Second, MaxRetries: 3, Backoff: queue.Backoff{Delay: queue.None}})
 	s.advance(time.Second)
 	s.settle(s.claim(), queue.Outcome{Verb: queue.Fail, Error: "once"})
 	s.advance(time.Second)
@@ -426,7 +426,7 @@ func lateCompletionIsRefused(t *testing.T) {
 
 func retryKeepsDeadline(t *testing.T) {
 	s := frozen(t)
-	id := s.enqueue(queue.Task{Kind: "k", Timeout: 30 * time.Second, MaxRetries: 2})
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 30 * time.Second, MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}})
 	deadline := s.record(id).Deadline
 	for attempt := 1; attempt <= 3; attempt++ {
 		c := s.claim()

@@ -22,14 +22,14 @@ type setting struct {
 
 func (s setting) isSet(c *cli.Context) bool { return c.IsSet(s.flag.Names()[0]) }
 
-// settings are the defaults of a kind. Of a back-off, --backoff is its delay here, and --growth whether it doubles.
+// settings are the defaults of a kind.
 func settings() (all []setting) {
 	for i := range field.All {
 		f := &field.All[i]
 		if f.By != field.Kind {
 			continue
 		}
-		name := cmp.Or(map[string]string{"backoff_ms": "backoff", "backoff": "growth"}[f.Name], f.FlagName())
+		name := f.FlagName()
 		all = append(all, setting{app.FieldFlag(f, name), func(c *cli.Context, d *queue.Defaults) { app.SetField(c, f, name, d) }})
 	}
 	return append(all, setting{app.ChoiceFlag("preset", "", "set the attempt timeout that is recommended for such tasks", presetNames()...), setPreset})
@@ -61,10 +61,10 @@ func kindSetCommand() *cli.Command {
 		Usage:     "set defaults of a kind: limits, retries, retention and hooks",
 		ArgsUsage: "KIND",
 		Description: `The defaults apply to tasks that are enqueued from now on, and only to what their producer leaves out. What is not named
-stays as it is, and 0 or an empty text removes a default; --clear removes all before the others are set. A worker that has defaults of its own
-sets them when it starts.
+stays as it is, and 0 or an empty text removes a default, but with --backoff-delay 0 tasks are retried at once. --clear removes all defaults
+before the others are set. A worker that has defaults of its own sets them when it starts.
 
-    curfew kind set render --timeout 30s --retries 3 --backoff 1s --growth exponential
+    curfew kind set render --timeout 30s --retries 3 --backoff exponential --backoff-delay 1s
     curfew kind set ask-model --preset llm_call
     curfew kind set render --clear
 
@@ -91,8 +91,8 @@ func setKind(c *cli.Context, q *queue.Queue, kind string, all []setting) error {
 	if !c.Bool("clear") {
 		d = defaultsOf(kinds[kind])
 	}
-	if c.IsSet("backoff") && app.DurationOf(c, "backoff") == 0 {
-		d.Backoff = queue.Backoff{} // without a delay there is no back-off at all
+	if c.IsSet("backoff-delay") && app.DurationOf(c, "backoff-delay") == 0 {
+		d.Backoff = queue.Backoff{} // a back-off of 0 does not grow
 	}
 	for _, s := range all {
 		if s.isSet(c) {

@@ -87,6 +87,10 @@ func fieldFlags() (flags []cli.Flag) {
 			if name == "max_retries" {
 				flag.DefaultText = "that of the kind"
 			}
+		case *cli.GenericFlag:
+			if name == "backoff_delay" {
+				flag.DefaultText = "that of the kind, otherwise " + flag.DefaultText
+			}
 		}
 		flags = append(flags, flag)
 	}
