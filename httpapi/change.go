@@ -15,11 +15,12 @@ import (
 // changedKey is the context key of a request's flag for calls that have changed something.
 type changedKey struct{}
 
-// observe notes the calls that succeed, and those of requests that have written to Redis. Calls of workers that only renew a lease do
+// observe notes the replies of Redis, and the requests that have written to it. Calls of workers that only renew a lease do
 // not count as writes: they can be made again. While Redis is a replica, changes end: it may take long until there is another master.
 func (s *space) observe(q *queue.Queue) {
 	library := q.Engine().Library()
-	if len(s.shards) == 1 {
+	cluster := len(s.shards) > 1
+	if !cluster {
 		q.Client().AddHook(replyHook{s.shards[0]})
 	}
 	shard := func(partition int) *shard { return s.shards[min(partition, len(s.shards)-1)] }
@@ -28,7 +29,9 @@ func (s *space) observe(q *queue.Queue) {
 			if err != nil {
 				return
 			}
-			shard(partition).replied()
+			if cluster { // otherwise the hook has noted the reply
+				shard(partition).replied()
+			}
 			if changed, ok := ctx.Value(changedKey{}).(*atomic.Bool); ok && !library.Reads(script) && script != "fetch" && script != "heartbeat" {
 				changed.Store(true)
 			}

@@ -123,7 +123,7 @@ func (s *Server) look(ctx context.Context) finding {
 
 // look makes an empty call to each shard, and returns an error if one does not reply in time.
 func (s *space) look(ctx context.Context) error {
-	ctx, stop := s.server.silence(ctx)
+	ctx, stop := s.server.silence(ctx, nil)
 	defer stop()
 	if _, err := s.queue(ctx); err != nil {
 		return err

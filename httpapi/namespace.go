@@ -55,7 +55,7 @@ func (s *space) queue(ctx context.Context) (*queue.Queue, error) {
 	}
 	o := s.open
 	s.mu.Unlock()
-	ctx, stop := s.server.silence(ctx)
+	ctx, stop := s.server.silence(ctx, nil)
 	defer stop()
 	select {
 	case <-o.done:

@@ -26,29 +26,36 @@ const slowAfter = 250 * time.Millisecond
 // ticks is the number of ticks that a silence has.
 const ticks = 30
 
-// silence returns a context that ends with errAway after Config.Silence. Time in which this process waits for a processor does not
-// count, because the reply may be there: a tick counts as much when it is late.
-func (s *Server) silence(ctx context.Context) (_ context.Context, stop func()) {
+// silence returns a context that ends with errAway after Config.Silence, counted from the last reply of the shard h if h is not nil.
+// Time in which this process waits for a processor does not count, because the reply may be there: a tick counts as much when it is late.
+func (s *Server) silence(ctx context.Context, h *shard) (_ context.Context, stop func()) {
 	// With a deadline, the calls of Redis return at once when the context ends.
 	ctx, end := context.WithTimeoutCause(ctx, ticks*s.config.Silence, errAway)
 	ctx, cancel := context.WithCancelCause(ctx)
 	ticker := time.NewTicker(max(s.config.Silence/ticks, time.Millisecond))
 	go func() {
 		defer ticker.Stop()
-		if count(ctx, ticks, ticker.C) {
+		if count(ctx, h, ticks, ticker.C) {
 			cancel(errAway)
 		}
 	}()
 	return ctx, func() { cancel(nil); end() }
 }
 
-// count returns true after n ticks, and false if the context ends before.
-func count(ctx context.Context, n int, tick <-chan time.Time) bool {
-	for range n {
+// count returns true after n ticks without a reply of the shard, and false if the context ends before.
+func count(ctx context.Context, h *shard, n int, tick <-chan time.Time) bool {
+	var last int64
+	if h != nil {
+		last = h.lastReply.Load()
+	}
+	for left := n; left > 0; left-- {
 		select {
 		case <-tick:
 		case <-ctx.Done():
 			return false
+		}
+		if h != nil && h.lastReply.Load() != last {
+			last, left = h.lastReply.Load(), n+1
 		}
 	}
 	return true
@@ -183,14 +190,12 @@ func (h *shard) ask() {
 			time.Sleep(rest)
 			continue
 		}
-		ctx, stop := h.server.silence(context.Background())
+		ctx, stop := h.server.silence(context.Background(), h)
 		err := h.reply(ctx)
 		stop()
 		if errors.Is(err, errAway) || errors.Is(err, refusal.ErrUnavailable) {
 			h.endSlow(false)
-			continue // a request that becomes slow now must not wait for a sleep of before
 		}
-		time.Sleep(slowAfter)
 	}
 }
 
@@ -215,16 +220,18 @@ func (h *shard) endSlow(onlyChanges bool) {
 }
 
 // reply makes an empty call. It returns why there was no reply until ctx ended, or the error of the reply. A reply to another call
-// that has come meanwhile counts as well, because the empty call may be in line behind many others.
+// that has come meanwhile counts as well, unless Redis has been silent since, because the empty call may be in line behind many others.
 func (h *shard) reply(ctx context.Context) error {
 	start := time.Now()
 	err := h.empty(ctx)
 	silent := ctx.Err() != nil || errors.Is(err, refusal.ErrUnavailable)
 	switch {
-	case silent && h.quiet() < time.Since(start):
+	case silent && h.quiet() < min(time.Since(start), h.server.config.Silence):
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case !silent:
+		h.replied() // an error is a reply too, and ask rests after it
 	}
 	return err
 }

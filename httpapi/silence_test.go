@@ -13,7 +13,7 @@ import (
 func TestASilenceEndsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{config: Config{Silence: 600 * time.Millisecond}}
-		ctx, stop := s.silence(t.Context())
+		ctx, stop := s.silence(t.Context(), nil)
 		defer stop()
 		start := time.Now()
 		<-ctx.Done()
@@ -27,7 +27,7 @@ func TestASilenceEndsACall(t *testing.T) {
 func TestAProcessThatWaitsForAProcessorDoesNotTakeRedisForSilent(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ticks, over := make(chan time.Time), make(chan bool)
-	go func() { over <- count(ctx, 3, ticks) }()
+	go func() { over <- count(ctx, nil, 3, ticks) }()
 	for i := range 2 {
 		ticks <- time.Now().Add(time.Duration(i) * time.Minute)
 	}
@@ -40,7 +40,7 @@ func TestAProcessThatWaitsForAProcessorDoesNotTakeRedisForSilent(t *testing.T) {
 	if !<-over {
 		t.Error("the third tick does not end the silence")
 	}
-	go func() { over <- count(ctx, 3, ticks) }()
+	go func() { over <- count(ctx, nil, 3, ticks) }()
 	stop()
 	if <-over || !errors.Is(ctx.Err(), context.Canceled) {
 		t.Error("a silence is over although the call has returned")
@@ -151,6 +151,28 @@ func TestARequestEndsSoonAfterRedisHangs(t *testing.T) {
 	}
 }
 
+// Redis replies to another call while an empty call is in line, and then hangs. The request ends as soon.
+func TestARequestEndsSoonAfterTheLastReplyToAnother(t *testing.T) {
+	const soon = slowAfter + 600*time.Millisecond
+	for after := time.Millisecond; after < 600*time.Millisecond; after += 37 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			r := pretend(t, 1)
+			r.hangs.Store(true)
+			r.shards[0].replied()
+			last := slowAfter + after // the empty call begins at slowAfter
+			time.AfterFunc(last, r.shards[0].replied)
+			start := time.Now()
+			ctx, leave := r.watch(t.Context(), -1, false)
+			defer leave()
+			<-ctx.Done()
+			// real time: the clock of synctest
+			if took := time.Since(start) - last; took > soon || context.Cause(ctx) != errAway {
+				t.Errorf("a reply %v after the empty call began, and no other: the request ends %v later, %v", after, took, context.Cause(ctx))
+			}
+		})
+	}
+}
+
 // One shard of a cluster hangs. Requests that wait for another one go on, and those that may need all end.
 func TestARequestForAnotherShardGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +199,7 @@ func TestAReplyToAnotherCallIsNoSilence(t *testing.T) {
 			r.hangs.Store(true)
 			h := r.shards[0]
 			h.replied()
-			ctx, stop := r.server.silence(t.Context())
+			ctx, stop := r.server.silence(t.Context(), nil)
 			defer stop()
 			time.Sleep(time.Millisecond) // sleeps: the clock of synctest
 			if after {
