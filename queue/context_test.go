@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -131,9 +130,7 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 		await.Receive(t, looked, "Result checks the task")
 	}
 
-	if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	server.Pause()
 	cancel()
 	if err := await.Receive(t, result, "Result returns"); !errors.Is(err, context.Canceled) {
 		t.Errorf("the waiting Result = %v, want context.Canceled", err)
@@ -150,9 +147,7 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 			})
 		}
 	})
-	if err := syscall.Kill(server.Pid(), syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	server.Resume()
 	if _, err := q.Get(context.Background(), id); err != nil {
 		t.Errorf("the next good call: %v", err)
 	}

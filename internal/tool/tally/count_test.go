@@ -7,13 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-
-	"github.com/curfew-dev/curfew/internal/test/await"
 )
 
 // The events are those of go test 1.26, times and elapsed left out.
@@ -223,64 +219,6 @@ func TestPackagesRunLast(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			if !strings.HasSuffix(string(out), test.want) || test.good != (err == nil) {
 				t.Errorf("tally ended with %v; the output is\n%s\nwant %s at its end", err, out, test.want)
-			}
-		})
-	}
-}
-
-// Nothing is left of a run that is interrupted, nor of a test that does not clean up.
-func TestNothingIsLeft(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux gives a process the orphans below it")
-	}
-	t.Parallel()
-	tally := built(t)
-	for claim, hang := range map[string]string{"after an interruption": "select {}", "after the end": ""} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			dir := module(t, map[string]string{"a": `
-	orphan := exec.Command("sleep", "1000")
-	orphan.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := orphan.Start(); err != nil {
-		t.Fatal(err)
-	}
-	os.MkdirTemp("", "left")
-	os.WriteFile(os.Getenv("PID")+".new", fmt.Append(nil, orphan.Process.Pid, " ", os.TempDir()), 0o600)
-	os.Rename(os.Getenv("PID")+".new", os.Getenv("PID"))
-	` + hang})
-			pid := filepath.Join(t.TempDir(), "pid")
-			cmd := exec.Command(tally, "--", "-count", "1", "./a")
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PID="+pid)
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var orphan int
-			var home string
-			await.Until(t, "the test runs", func() bool {
-				text, _ := os.ReadFile(pid)
-				fmt.Sscan(string(text), &orphan, &home)
-				return home != ""
-			})
-			want := 0
-			if hang != "" {
-				cmd.Process.Signal(os.Interrupt)
-				want = 130
-			}
-			cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != want {
-				t.Errorf("exit %d, want %d\n%s", code, want, out.String())
-			}
-			if err := syscall.Kill(orphan, 0); err == nil {
-				t.Errorf("process %d is left\n%s", orphan, out.String())
-				syscall.Kill(orphan, syscall.SIGKILL)
-			}
-			if !strings.Contains(out.String(), fmt.Sprintf("the tests left process %d: sleep 1000", orphan)) {
-				t.Errorf("the output does not name the process %d\n%s", orphan, out.String())
-			}
-			if _, err := os.Stat(home); err == nil || !strings.Contains(home, "curfew-tests") {
-				t.Errorf("the folder %s is left", home)
 			}
 		})
 	}
