@@ -72,7 +72,7 @@ func children(ctx context.Context, q *queue.Queue, id string) ([]*queue.Record, 
 	}
 	ids, err := q.Client().LRange(ctx, q.Root(p)+":children:"+id, -newestChildren, -1).Result()
 	if err != nil {
-		return nil, err
+		return nil, q.Engine().Unread(ctx, p, err)
 	}
 	slices.Reverse(ids)
 	records, err := q.GetAll(ctx, ids)

@@ -160,7 +160,7 @@ func TestServeRefusesBadFlags(t *testing.T) {
 		{"--listen :0", "can be reached from other machines"},
 		{"--listen 127.0.0.1", "--listen"},
 		{"--auth-token-file " + bad, "line 1"},
-		{"--auth-token-file /nowhere", "no such file"},
+		{"--auth-token-file /nowhere", "--auth-token-file /nowhere: no such file"},
 		{"--auth-none --auth-token-file " + bad, "--auth-token-file"},
 		{"--auth-proxy-from 10.0.0.1", "need --auth-proxy-header"},
 		{"--auth-proxy-header X --auth-proxy-from ten", "must be an address or a network"},

@@ -23,7 +23,7 @@ var (
 	RedisVariables     = []string{"CURFEW_REDIS_URL", "REDIS_URL"}
 	NamespaceVariables = []string{"CURFEW_NAMESPACE"}
 	// Secrets are the variables that can have a password, or name a file that has one.
-	Secrets = []string{"CURFEW_REDIS_URL", "REDIS_URL", "CURFEW_CONFIG"}
+	Secrets = append([]string{"CURFEW_CONFIG"}, RedisVariables...)
 )
 
 // The values of these flags if neither the flag nor a variable is given.

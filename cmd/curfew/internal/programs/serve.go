@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -143,6 +144,10 @@ func authOf(c *cli.Context, logger *slog.Logger) (all []httpapi.Authenticator, e
 			continue
 		}
 		auth, err := file.open(c.String(file.flag), logger)
+		var unread *fs.PathError
+		if errors.As(err, &unread) {
+			err = unread.Err // the path is said already
+		}
 		if err != nil {
 			return nil, app.Usage("--%s %s: %v", file.flag, c.String(file.flag), err)
 		}
