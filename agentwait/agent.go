@@ -39,11 +39,14 @@ type Agent struct {
 
 	stepName string       // name of the step whose function runs
 	unsent   []queue.Task // scheduled children that are not created yet
+	added    []queue.Task // children of earlier waits that the earlier run did not schedule, not created yet
 	recent   []queue.Task // all children scheduled since the last wait
 	digest   hash.Hash    // digest of recent, which the next wait includes
 	note     claim.Note   // journal entries and a checkpoint, which the next call writes
 	stopErr  error        // ended this run: further calls return it
 	span     *spans.Span  // of this run; nil without tracing
+
+	rehearsal *rehearsal // of a recording; nil if the agent runs
 }
 
 // Handle registers an agent: a handler that takes and returns JSON, or []byte, as worker.Handle
@@ -66,6 +69,7 @@ func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in
 		out, err = handle(a, in)
 		return out, a.verdict(err)
 	})
+	w.MarkAgent(kind)
 }
 
 func newAgent(ctx context.Context, q *queue.Queue) *Agent {
@@ -74,6 +78,7 @@ func newAgent(ctx context.Context, q *queue.Queue) *Agent {
 	a.span.Agent(a.job.Kind)
 	a.Context, a.end = context.WithCancelCause(ctx)
 	a.digest = newDigest()
+	a.rehearsal, _ = ctx.Value(rehearsalKey{}).(*rehearsal)
 	return a
 }
 
@@ -82,9 +87,13 @@ func (a *Agent) recall() error {
 	if !a.job.Journal {
 		return nil
 	}
-	m, err := claim.Of(a.q).Recall(a, a.job.ID)
-	if err != nil {
+	var m *queue.Memory
+	if a.rehearsal != nil {
+		m = a.rehearsal.memory()
+	} else if read, err := claim.Of(a.q).Recall(a, a.job.ID); err != nil {
 		return a.callError(err)
+	} else {
+		m = read
 	}
 	a.memory = m
 	a.children, a.entry = m.Checkpoint.Children, m.Entries
@@ -104,6 +113,9 @@ func (a *Agent) EnsureKind(kind string, d queue.Defaults) error {
 	if err := a.stopped(); err != nil {
 		return err
 	}
+	if a.rehearsal != nil {
+		return nil
+	}
 	err := a.q.EnsureKind(a, kind, d)
 	if err != nil {
 		err = a.callError(err)
@@ -120,6 +132,9 @@ func (a *Agent) EnsureKind(kind string, d queue.Defaults) error {
 func (a *Agent) stopped() error {
 	if a == nil {
 		return errNilAgent
+	}
+	if a.stopErr == nil && a.rehearsal != nil && a.entry >= a.rehearsal.last {
+		return a.suspended() // further calls would have effects
 	}
 	if a.stopErr == nil && a.stepName != "" {
 		a.stopErr = fmt.Errorf("%w, %q, which a replay does not run: make these calls before the step and pass their results in", errInside, a.stepName)
@@ -168,13 +183,25 @@ const releaseDelay = time.Second
 // verdict returns the error for the worker. If a call has ended the run, its error has precedence,
 // whatever the handler returned.
 func (a *Agent) verdict(err error) error {
+	err = a.judge(err)
+	if a.rehearsal != nil {
+		a.rehearsal.end(a, err)
+	}
+	return err
+}
+
+func (a *Agent) judge(err error) error {
 	switch stopErr := a.stopErr; {
 	case errors.Is(stopErr, ErrSuspended), errors.Is(stopErr, refusal.ErrNotHeld):
 		return ErrSuspended
-	case errors.Is(stopErr, ErrReplayDiverged), errors.Is(stopErr, errInside):
+	case errors.Is(stopErr, ErrReplayDiverged):
+		return worker.Diverged(stopErr)
+	case errors.Is(stopErr, errInside):
 		return worker.Discard(stopErr)
 	case stopErr != nil && infrastructure(stopErr):
 		return worker.Release(releaseDelay)
+	case stopErr == nil && errors.Is(err, ErrReplayDiverged): // of Restore
+		return worker.Diverged(err)
 	case stopErr == nil && errors.Is(err, ErrSuspended):
 		return worker.Discard(errNotSuspended) // otherwise the agent would run again and again
 	case err != nil && !errors.Is(err, ErrSuspended):
@@ -182,10 +209,10 @@ func (a *Agent) verdict(err error) error {
 	case stopErr != nil:
 		return stopErr // cancelled or shut down: the value that the handler returned is not a result
 	}
-	if err := a.checkAwaited(); err != nil {
-		return worker.Discard(err)
-	}
 	if err := a.checkReplayed(); err != nil {
+		return worker.Diverged(err)
+	}
+	if err := a.checkAwaited(); err != nil {
 		return worker.Discard(err)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -128,7 +127,7 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 			names = append(names, nameOf(id))
 		}
 	}
-	records, err := claim.Of(a.q).Children(a, a.job.ID, names)
+	records, err := a.readChildren(names)
 	if err != nil {
 		return nil, a.callError(err)
 	}

@@ -25,10 +25,12 @@
 // once, and Now and Rand for the time and random numbers. After a Checkpoint, the next run begins with
 // its state, and the journal before it is dropped.
 //
-// If a run of the handler makes other calls than the run before, the agent ends with
-// ErrReplayDiverged. The error says what the earlier run did and what this one does. This happens when
-// new code runs agents that were started with old code. To avoid it, name the children, make a
-// Checkpoint before the part that changes, or put a version field into the input.
+// If a run of the handler makes other calls than the run before, its error is ErrReplayDiverged, which
+// says what the earlier run did and what this one does. This happens when new code runs agents that
+// were started with old code. The agent is not failed. It is given back until a worker
+// takes it whose program can replay it. To avoid this, name the children, make a Checkpoint before the part that changes, or
+// put a version field into the input. To find it before a deploy, replay a Recording of the agent with
+// the new code.
 //
 // # Functions
 //

@@ -17,7 +17,8 @@ var (
 	// ErrNotOwner means that a task is not a child of this agent.
 	ErrNotOwner = refusal.ErrNotOwner
 	// ErrReplayDiverged means that a run of the handler made other calls than the run before.
-	// The agent ends as FAILED. See DivergedError.
+	// The agent is given back, and goes on when a worker takes it whose code can replay it. See
+	// DivergedError.
 	ErrReplayDiverged = refusal.ErrDiverged
 	// ErrUnawaited means that the handler returned while scheduled children were not created
 	// yet. The agent ends as FAILED.
@@ -33,15 +34,16 @@ var (
 // ErrReplayDiverged) is true.
 type DivergedError struct {
 	Agent string // id of the agent
+	Call  int64  // number of the call's entry in the journal; the first call of the agent's life is 1
 	Was   string // the call of the earlier run
 	Now   string // the call of this run
 }
 
 // Error describes both calls, and says how to change the code of a running agent.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("%v: agent %s had %s, and now has %s. Each run of an agent must make the same calls: "+
+	return fmt.Sprintf("%v: call %d of agent %s was %s, and is now %s. Each run of an agent must make the same calls: "+
 		"give its children names, make a Checkpoint before the part that changes, or let a version field of its input choose between old and new code",
-		ErrReplayDiverged, e.Agent, e.Was, e.Now)
+		ErrReplayDiverged, e.Call, e.Agent, e.Was, e.Now)
 }
 
 // Is reports whether target is ErrReplayDiverged.

@@ -77,8 +77,8 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 // or Checkpoint. If no call uses it, the agent ends as FAILED with that error.
 //
 // task.ID is the name of the child. It must not be a number, begin with "s-", or contain a dot. A
-// child without a name gets the next number. With names, the code around a child can change while
-// agents run.
+// child without a name gets the next number. With names, the code between two waits can schedule its
+// children in another order, leave one out, or schedule one more, while agents run.
 //
 // task.IdempotencyKey is a name that can be used again: the second call of Schedule returns the
 // first child, and ignores the rest of its task. task.Name works in the same way, and is any text of
@@ -157,7 +157,7 @@ func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
 
 // checkName returns an error for a name that a child cannot have.
 func checkName(name string) error {
-	if _, err := strconv.ParseUint(name, 10, 64); err == nil {
+	if isNumber(name) {
 		return fmt.Errorf("%w: name %q is a number: numbers are for children without a name", refusal.ErrInvalid, name)
 	}
 	if isSignal(name) {
@@ -237,6 +237,12 @@ func (a *Agent) checkFutures(word string, futures []Awaitable) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isNumber reports whether a child's name is the number of a child without a name.
+func isNumber(name string) bool {
+	_, err := strconv.ParseUint(name, 10, 64)
+	return err == nil
 }
 
 // isSignal reports whether a child's name is the name of a signal.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,18 @@ func (s *stage) completed(id, result string) {
 	if r := s.get(id); r.Status != queue.Completed || string(r.Result) != result {
 		s.t.Fatalf("%s is %s, result %s, error %s: want COMPLETED with %s", id, r.Status, r.Result, r.Error, result)
 	}
+}
+
+// diverged checks that an agent was given back because its replay differs, without a retry, and returns the difference.
+func (s *stage) diverged(id string) string {
+	s.t.Helper()
+	r := s.get(id)
+	if text := r.Fields["release_reason"]; r.Status == queue.Pending && r.Retries == 0 && strings.HasPrefix(text, agentwait.ErrReplayDiverged.Error()) {
+		return text
+	}
+	s.t.Fatalf("%s is %s after %d retries, given back for %q, error %s: want PENDING, given back for a replay that differs", id, r.Status, r.Retries,
+		r.Fields["release_reason"], r.Error)
+	return ""
 }
 
 // is checks the status of a task.

@@ -79,7 +79,7 @@ func (a *Agent) loadRecords(r *result) error {
 	if len(names) == 0 {
 		return nil
 	}
-	children, err := claim.Of(a.q).Children(a, a.job.ID, names)
+	children, err := a.readChildren(names)
 	if err != nil {
 		return a.callError(err)
 	}
@@ -87,6 +87,28 @@ func (a *Agent) loadRecords(r *result) error {
 		a.records[name] = record
 	}
 	return nil
+}
+
+// readChildren reads the records of children, without their payloads, by their names. A child that
+// does not exist is nil.
+func (a *Agent) readChildren(names []string) (map[string]*queue.Record, error) {
+	if a.rehearsal != nil {
+		return a.rehearsal.children(names), nil
+	}
+	return claim.Of(a.q).Children(a, a.job.ID, names)
+}
+
+// readTasks reads the records of children with their payloads. The record of a child that does not
+// exist is nil.
+func (a *Agent) readTasks(tasks []queue.Task) ([]*queue.Record, error) {
+	ids := make([]string, len(tasks))
+	for i := range tasks {
+		ids[i] = tasks[i].ID
+	}
+	if a.rehearsal != nil {
+		return a.rehearsal.tasks(ids), nil
+	}
+	return a.q.GetAll(a, ids)
 }
 
 // pending reports whether a member had not ended when the wait was decided, and the wait has not

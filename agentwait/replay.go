@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/claim"
@@ -63,7 +64,7 @@ func policyDifference(earlier, current string) string {
 // diverged ends the run, and returns an error about a call that differs from the call of an earlier
 // run.
 func (a *Agent) diverged(was, now string) error {
-	a.stopErr = &DivergedError{Agent: a.job.ID, Was: was, Now: now}
+	a.stopErr = &DivergedError{Agent: a.job.ID, Call: a.entry, Was: was, Now: now}
 	return a.stopErr
 }
 
@@ -77,46 +78,86 @@ func (a *Agent) waitDiverged(label, digest string, w *claim.Wait) error {
 	if names := policyDifference(digest, w.Digest); names != "" {
 		return a.diverged(describeEntry(label), fmt.Sprintf("the same wait with another policy (%s)", names))
 	}
-	return a.diverged(a.childrenDifference(w))
-}
-
-// childrenDifference describes the first child since the previous wait that differs from the child
-// of an earlier run.
-func (a *Agent) childrenDifference(w *claim.Wait) (was, now string) {
-	var ids []string
-	for i := range a.recent {
-		ids = append(ids, a.recent[i].ID)
+	if _, err := a.matchChildren(w); err != nil {
+		return err
 	}
-	records, err := a.q.GetAll(a, ids)
-	if err != nil {
-		return "other children before its wait for " + w.Label, fmt.Sprintf("children that cannot be compared with them: %v", err)
-	}
-	for i, r := range records {
-		if r == nil {
-			return fmt.Sprintf("no child %s before its wait for %s", ids[i], w.Label), describe(&a.recent[i])
-		}
-		if was, now := childDifference(r, &a.recent[i]); was != now {
-			return was, now
-		}
-	}
-	was, now = "more children before its wait for "+w.Label+", or the same in another order", "none"
+	was, now := "more children before its wait for "+w.Label+", or the same in another order", "none"
 	if len(w.Members) > maxLabelNames {
 		was += fmt.Sprintf(", or other members after the first %d", maxLabelNames)
 	}
-	if len(ids) > 0 {
+	if len(a.recent) > 0 {
+		var ids []string
+		for i := range a.recent {
+			ids = append(ids, a.recent[i].ID)
+		}
 		now = "only " + few(ids)
 	}
-	return was, now
+	return a.diverged(was, now)
+}
+
+// matchWait compares a wait with the wait of an earlier run that has another digest. They match if
+// they have the same mode, members and policy, and if the children scheduled since the previous wait
+// match those of the earlier run. The order does not matter, because the outcome of a wait has names
+// and not places.
+func (a *Agent) matchWait(o *queue.WaitOutcome, w *claim.Wait) error {
+	_, was, _ := strings.Cut(o.Digest, "-")
+	if _, now, _ := strings.Cut(w.Digest, "-"); was != now || !sameMembers(o, w) {
+		return a.waitDiverged(o.Label, o.Digest, w)
+	}
+	added, err := a.matchChildren(w)
+	a.added = append(a.added, added...)
+	return err
+}
+
+// matchChildren compares the children that were scheduled since the previous wait with those of an
+// earlier run, by their names. It returns the children that the earlier run did not create: they are
+// new in the code.
+//
+// A child without a name cannot be new, because it would shift the numbers of those after it.
+func (a *Agent) matchChildren(w *claim.Wait) (added []queue.Task, err error) {
+	records, err := a.readTasks(a.recent)
+	if err != nil {
+		return nil, a.callError(err)
+	}
+	for i, r := range records {
+		t := &a.recent[i]
+		if r != nil {
+			if was, now := childDifference(r, t); was != now {
+				return nil, a.diverged(was, now)
+			}
+		} else if isNumber(nameOf(t.ID)) {
+			return nil, a.diverged(fmt.Sprintf("no child %s before its wait for %s", t.ID, w.Label), describe(t))
+		} else {
+			added = append(added, *t)
+		}
+	}
+	return added, nil
+}
+
+// sameMembers reports whether a wait has the mode and the members of a wait of an earlier run. A
+// wait of the mode collect has none: those in its outcome are the ends that it returned.
+func sameMembers(o *queue.WaitOutcome, w *claim.Wait) bool {
+	was, _, _ := strings.Cut(o.Label, " (")
+	now, _, _ := strings.Cut(w.Label, " (")
+	if was != now || w.Mode == queue.WaitCollect {
+		return was == now
+	}
+	names := make([]string, len(w.Members))
+	for i, m := range w.Members {
+		names[i] = nameOf(m.ID)
+	}
+	slices.Sort(names)
+	return slices.Equal(names, slices.Sorted(slices.Values(o.Members)))
 }
 
 // childDiverged returns an error that describes the difference between a child and the existing
 // child with the same name.
 func (a *Agent) childDiverged(t *queue.Task) error {
-	r, err := a.q.Get(a, t.ID)
-	if err != nil {
+	records, err := a.readTasks([]queue.Task{*t})
+	if err != nil || records[0] == nil {
 		return a.diverged("another child named "+t.ID, describe(t))
 	}
-	return a.diverged(childDifference(r, t))
+	return a.diverged(childDifference(records[0], t))
 }
 
 // childDifference describes the child of the earlier run and the child of this run. If the children
@@ -160,6 +201,8 @@ func describeEntry(entry string) string {
 	switch kind {
 	case "step", "failed":
 		return fmt.Sprintf("the step %q", name)
+	case missingEntry:
+		return "a call without an entry in the journal"
 	case "now", "rand", "cancel", collectEntry:
 		return "a call of " + strings.ToUpper(kind[:1]) + kind[1:]
 	}
@@ -186,7 +229,8 @@ func (a *Agent) checkReplayed() error {
 	if next == 0 {
 		return nil
 	}
-	return a.diverged(describeEntry(a.memory.Journal[next]), "returned before it")
+	a.entry = next
+	return a.diverged(describeEntry(a.memory.Journal[next]), "missing: the handler returned before it")
 }
 
 // nextEntry returns the next number, and the journal entry with this number. ok is false if no
@@ -194,6 +238,9 @@ func (a *Agent) checkReplayed() error {
 func (a *Agent) nextEntry() (number int64, entry string, ok bool) {
 	a.entry++
 	entry, ok = a.memory.Journal[a.entry]
+	if !ok && a.rehearsal != nil {
+		return a.entry, missingEntry, true // the call must not have an effect
+	}
 	return a.entry, entry, ok
 }
 

@@ -29,6 +29,9 @@ func (a *Agent) Start() error {
 func (a *Agent) send() error {
 	// Write the journal first, because payloads may depend on Rand or Now, and a replay must get the
 	// same values.
+	if !a.replaying() {
+		a.unsent, a.added = append(a.added, a.unsent...), nil
+	}
 	if err := a.write(); err != nil || len(a.unsent) == 0 {
 		return err
 	}
@@ -43,6 +46,9 @@ func (a *Agent) send() error {
 		}
 	}
 	a.forget(refusals)
+	if a.rehearsal != nil {
+		return errors.Join(append(errs, a.compareUnsent())...)
+	}
 	receipts, err := a.q.EnqueueAll(a, a.unsent)
 	if err != nil {
 		return errors.Join(append(errs, a.callError(err))...)

@@ -60,6 +60,9 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 		return v, err
 	}
 	text, encodeErr := a.encodeStep(name, done)
+	if encodeErr == nil {
+		v, encodeErr = decodeStep[T](text) // the value that a replay gets
+	}
 	if encodeErr != nil {
 		encodeErr = a.recordFailure(number, name, failureOf(worker.Discard(encodeErr)))
 	} else {
@@ -71,7 +74,7 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 	if encodeErr != nil {
 		return v, encodeErr
 	}
-	return decodeStep[T](text) // the value that a replay gets
+	return v, nil
 }
 
 // perform calls the function of a step. It does not write an error yet: if the handler returns the
@@ -105,7 +108,10 @@ func perform[T any](a *Agent, number int64, name string, do func(ctx context.Con
 func replayStep[T any](a *Agent, name, entry string) (v T, err error) {
 	switch line, text, _ := strings.Cut(entry, "\n"); line {
 	case "step " + name:
-		return decodeStep[T]([]byte(text))
+		if v, err = decodeStep[T]([]byte(text)); err != nil { // the first run could decode it
+			err = a.diverged(fmt.Sprintf("the step %q with the result %s", name, inQuotes(text)), fmt.Sprintf("the step with a result of type %T: %v", v, err))
+		}
+		return v, err
 	case "failed " + name:
 		f := readFailure(text)
 		if f.Panic {
@@ -183,7 +189,8 @@ func (a *Agent) Checkpoint(state any) error {
 }
 
 // Restore decodes the state of the last Checkpoint into state, a pointer. It reports whether there was
-// a checkpoint when this run began.
+// a checkpoint when this run began. If the state cannot be decoded, because the code that made the
+// checkpoint had another type, Restore returns a *DivergedError: return it, or restore another type.
 func (a *Agent) Restore(state any) (bool, error) {
 	if a == nil {
 		return false, errNilAgent
@@ -199,5 +206,9 @@ func (a *Agent) Restore(state any) (bool, error) {
 	if len(b) == 0 {
 		return true, nil
 	}
-	return true, jsonx.Plain(json.Unmarshal(b, state))
+	if err := jsonx.Plain(json.Unmarshal(b, state)); err != nil {
+		return true, &DivergedError{Agent: a.job.ID, Call: a.memory.Entries, Was: "a Checkpoint with the state " + inQuotes(string(b)),
+			Now: fmt.Sprintf("a Restore into %T: %v", state, err)}
+	}
+	return true, nil
 }

@@ -42,6 +42,9 @@ func (k *waitCall) run() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Reason == stillOpen {
+		return nil, a.suspended() // a rehearsal has come to the wait of the recording
+	}
 	a.unsent, a.recent, a.digest = nil, nil, newDigest()
 	r, err := k.result(*o, w)
 	if err == nil {
@@ -56,7 +59,9 @@ func (k *waitCall) replay(entry string, w *claim.Wait) (*queue.WaitOutcome, erro
 	a := k.agent
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		if o.Digest != w.Digest {
-			return nil, a.waitDiverged(o.Label, o.Digest, w)
+			if err := a.matchWait(&o, w); err != nil {
+				return nil, err
+			}
 		}
 		return &o, nil
 	}
@@ -187,6 +192,7 @@ func (a *Agent) needsSend() bool {
 // suspend sends the wait to Redis, with the children that were scheduled before it.
 func (k *waitCall) suspend(w *claim.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
+	a.unsent, a.added = append(a.added, a.unsent...), nil
 	if a.needsSend() {
 		if err := a.send(); err != nil {
 			return nil, a.recordRefusal(w.Entry, w.Digest, w.Label, err)

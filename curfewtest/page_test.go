@@ -55,3 +55,13 @@ func TestSlow(t *testing.T) {
 	c.RunOne()
 	c.AssertTimedOut(r.ID)
 }
+
+func TestPublishReplays(t *testing.T) {
+	publish := func(a *agentwait.Agent, _ string) (bool, error) {
+		return agentwait.Await(a, agentwait.Signal[bool](a, "approval"))
+	}
+
+	c := curfewtest.New(t)
+	agentwait.Handle(c.Worker, "publish", publish)
+	c.AssertReplays("testdata/agents.jsonl")
+}

@@ -148,8 +148,8 @@ func (b *outcomeBody) read(maxBytes int) (o queue.Outcome, f *failure) {
 		return o, wrong("epoch", "%d must be the number that fetch gave", b.Epoch)
 	case o.Verb == queue.Fail && b.Error == nil:
 		return o, wrong("error", "is missing: say in a text why the attempt failed")
-	case o.Verb == queue.Release && b.Class != nil && *b.Class != string(queue.ClassNoHandler):
-		return o, wrong("class", "of release must be no_handler")
+	case o.Verb == queue.Release && b.Class != nil && *b.Class != string(queue.ClassNoHandler) && *b.Class != string(queue.ClassDiverged):
+		return o, wrong("class", "of release must be no_handler or diverged")
 	case b.Retry != nil && b.Class != nil:
 		return o, wrong("retry", "and class exclude each other: give one of the two")
 	}

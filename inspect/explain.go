@@ -194,6 +194,7 @@ const (
 	WarnNoWorker  WarningWord = "no_worker"  // no worker lives in the partition
 	WarnUnserved  WarningWord = "unserved"   // no live worker serves the queue
 	WarnNoHandler WarningWord = "no_handler" // no live worker that serves the queue handles the kind
+	WarnDiverged  WarningWord = "diverged"   // the code of its last worker has changed and cannot continue the agent
 	WarnNoReaper  WarningWord = "no_reaper"  // no reaper runs: a due task waits for the next call that touches it
 	WarnLeaseOver WarningWord = "lease_over" // the lease of its worker has expired
 	WarnNotBegun  WarningWord = "not_begun"  // the limit of the wait begins with the first end, and no member has a bound

@@ -53,7 +53,7 @@ func (e *Explanation) where() string {
 	case WhyDelayed:
 		return "cannot start yet"
 	case WhyGivenBack:
-		return "was given back by its worker" + quoted(e.ReleaseReason)
+		return "was given back by its worker" + quotedReason(e.ReleaseReason)
 	case WhyBackingOff:
 		return fmt.Sprintf("failed, and waits for retry %d of %d", e.Retries, e.MaxRetries)
 	case WhyPromise:
@@ -143,7 +143,7 @@ func (e *Explanation) detail() string {
 		}
 	case WhyInLine:
 		if e.ReleaseReason != "" {
-			return "Its last worker gave it back" + quoted(e.ReleaseReason) + "." + e.givenBackText()
+			return "Its last worker gave it back" + quotedReason(e.ReleaseReason) + "." + e.givenBackText()
 		}
 		return strings.TrimSpace(e.givenBackText())
 	case WhyGivenBack:
@@ -236,6 +236,18 @@ func quoted(s string) string {
 	}
 	return ": " + strconv.Quote(refusal.Clip(s))
 }
+
+// quotedReason is quoted for the reason of a release. The difference of a replay is whole, because its
+// end is what differs.
+func quotedReason(s string) string {
+	if isDiverged(s) {
+		return ": " + strconv.Quote(s)
+	}
+	return quoted(s)
+}
+
+// isDiverged reports whether an agent was given back because the code of its worker cannot replay it.
+func isDiverged(reason string) bool { return strings.HasPrefix(reason, refusal.ErrDiverged.Error()) }
 
 // quoteOdd returns a valid name unchanged, and any other text in quotes.
 func quoteOdd(s string) string {

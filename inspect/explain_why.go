@@ -159,6 +159,9 @@ func (o *observed) explainPending(e *Explanation) {
 		e.Why, e.Bound = WhyInLine, o.limited(BoundQueue)
 		o.explainLine(e)
 	}
+	if isDiverged(e.ReleaseReason) {
+		e.warn(WarnDiverged, "the code of the agent has changed, and the program of its last worker cannot continue it: run a program with code that fits, or cancel the agent")
+	}
 	if r["role"] == "" && o.facts["workers"] == "0" {
 		e.warn(WarnNoWorker, "no worker lives in partition "+o.partition()+": run one that serves the queue "+e.Queue)
 	} else if o.wantsWorker() {

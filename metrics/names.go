@@ -78,7 +78,7 @@ var table = []Metric{
 	{"worker_running", Gauge, FromWorker, nil, "Handlers that run"},
 	{"worker_stray", Gauge, FromWorker, nil, "Handlers that still run although their task has ended"},
 	{"worker_attempts_started_total", Counter, FromWorker, nil, "Attempts whose handler was called"},
-	{"worker_outcomes_total", Counter, FromWorker, []string{"outcome"}, "Outcomes of attempts: completed, failed, released, suspended, refused, dropped, stopped, unknown"},
+	{"worker_outcomes_total", Counter, FromWorker, []string{"outcome"}, "Outcomes of attempts: completed, failed, released, suspended, refused, dropped, stopped, unknown (no handler for the kind), diverged (the code of the agent has changed)"},
 	{"worker_handler_seconds", Histogram, FromWorker, []string{"queue", "kind"}, "How long handlers ran, with trace ids as exemplars"},
 	{"reaper_batches_total", Counter, FromProcess, nil, "Sweeps of the reapers of this process"},
 	{"reaper_batch_full_total", Counter, FromProcess, nil, "Sweeps that did as much as one sweep may"},

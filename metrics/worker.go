@@ -53,7 +53,7 @@ func (c *workerCollector) Collect(ch chan<- prometheus.Metric) {
 	out.add("worker_stray", float64(n.Stray))
 	out.add("worker_attempts_started_total", float64(n.Started))
 	for outcome, count := range map[string]int64{"completed": n.Completed, "failed": n.Failed, "released": n.Released, "suspended": n.Suspended,
-		"refused": n.Refused, "dropped": n.Dropped, "stopped": n.Stopped, "unknown": n.Unknown} {
+		"refused": n.Refused, "dropped": n.Dropped, "stopped": n.Stopped, "unknown": n.Unknown, "diverged": n.Diverged} {
 		out.add("worker_outcomes_total", float64(count), outcome)
 	}
 	out.send(ch)

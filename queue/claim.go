@@ -44,7 +44,7 @@ type Outcome struct {
 	Verb   Verb
 	Result []byte        // of Complete
 	Error  string        // of Fail; of Release: why the task is given back, of which 1024 bytes are kept
-	Class  Class         // of Fail: ClassError if empty; of Release: ClassNoHandler or empty
+	Class  Class         // of Fail: ClassError if empty; of Release: ClassNoHandler, ClassDiverged or empty
 	Code   int           // of Fail: an exit code, 0 for none
 	Delay  time.Duration // of Fail and Release: the time until the task can be fetched again; of Fail: 0 is the task's back-off
 	// Retry is the result of the task's retry expression for a failed attempt: "retry", "fail", or

@@ -14,6 +14,10 @@ const (
 	// time in line continues, and its QueueTimeout with it. It can be fetched again after 10 ms. The
 	// delay doubles with each such release in a row, up to a second, or up to Outcome.Delay.
 	ClassNoHandler Class = "no_handler"
+	// ClassDiverged is for [Release]: the worker's program cannot replay the agent, because its code
+	// makes other calls than the code that the agent ran before. Use a Delay: a
+	// worker whose program can replay the agent may come later.
+	ClassDiverged Class = "diverged"
 )
 
 // Reason is the cause of a task's end without a result.

@@ -233,7 +233,7 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 		if v.Verb == queue.Fail && cause == errDeadlineNear {
 			o.Class = queue.ClassDeadline
 		}
-		if _, bare := err.(*verdict); v.Verb != queue.Release || !bare {
+		if bare, _ := err.(*verdict); v.Verb != queue.Release || bare == nil || bare.err != nil {
 			o.Error = errorText(err, maxBytes) // for Release, the error that wraps it is the reason
 		}
 	}
@@ -292,5 +292,8 @@ func (a *attempt) settled(v queue.Verdict) {
 		w.counts.failed.Add(1)
 	default:
 		w.counts.released.Add(1)
+		if a.outcome.Class == queue.ClassDiverged {
+			w.logDiverged(a)
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/curfew-dev/curfew/internal/jsonx"
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // Handler runs a task: it takes the payload, and returns the result or an error. ctx ends when the
@@ -82,14 +84,53 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 // handlers maps kinds, and prefixes with a *, to handlers.
 type handlers map[string]Handler
 
-// find returns the handler for a kind, nil if there is none. It tries the kind itself, and then its
-// prefixes from the longest to the empty one.
-func (h handlers) find(kind string) Handler {
-	handle := h[kind]
-	for n := len(kind); n >= 0 && handle == nil; n-- {
-		handle = h[kind[:n]+"*"]
+// find returns the handler for a kind, nil if there is none.
+func (h handlers) find(kind string) Handler { return h[h.pattern(kind)] }
+
+// pattern returns the registered kind whose handler a kind has, "" if it has none. It tries the kind
+// itself, and then its prefixes from the longest to the empty one.
+func (h handlers) pattern(kind string) string {
+	if h[kind] != nil {
+		return kind
 	}
-	return handle
+	for n := len(kind); n >= 0; n-- {
+		if pattern := kind[:n] + "*"; h[pattern] != nil {
+			return pattern
+		}
+	}
+	return ""
+}
+
+// MarkAgent declares that the handler of a kind is an agent's, which Rehearse may call. Package
+// agentwait calls it.
+func (w *Worker) MarkAgent(kind string) {
+	w.mustBeMade()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.agents[kind] = true
+}
+
+// Rehearse calls the handler of an agent's kind, with its middleware, and returns the outcome that
+// Run would report. It claims and reports nothing. Package agentwait replays recordings with it. If
+// the kind has no handler here, or its handler is not an agent's, Rehearse returns an error.
+func (w *Worker) Rehearse(ctx context.Context, c queue.Claim) (queue.Outcome, error) {
+	if err := w.ready(ctx); err != nil {
+		return queue.Outcome{}, err
+	}
+	w.mu.Lock()
+	handlers := w.wrapped()
+	pattern := handlers.pattern(c.Kind)
+	agent := w.agents[pattern]
+	w.mu.Unlock()
+	switch {
+	case pattern == "":
+		return queue.Outcome{}, fmt.Errorf("worker: kind %q has no handler here", c.Kind)
+	case !agent:
+		return queue.Outcome{}, fmt.Errorf("worker: the handler of kind %q is not an agent's any more", c.Kind)
+	}
+	a := newAttempt(ctx, newPartition(w, c.Partition), w.id, handlers[pattern], &c, time.Now())
+	a.runHandler()
+	return a.outcome, nil
 }
 
 // Use adds middleware around all handlers, including those that are registered later. The first

@@ -26,6 +26,16 @@ func (w *Worker) logKeys(worker string, partition int, keys []string) {
 	}
 }
 
+// logDiverged counts an agent that this program cannot replay, and logs the first of each kind, and
+// then as logUnknownKind.
+func (w *Worker) logDiverged(a *attempt) {
+	w.counts.diverged.Add(1)
+	if c := &a.claim; w.kindLog.allow("diverged " + c.Kind) {
+		w.log.Error("This program cannot replay an agent: the agent is given back for a program that can", "kind", c.Kind,
+			"queue", c.Queue, "task_id", c.ID, "worker", a.worker, "error", a.outcome.Error)
+	}
+}
+
 // logUnknownKind counts a task whose kind has no handler, and logs each such kind once a minute,
 // and less often while it lasts.
 func (w *Worker) logUnknownKind(worker string, c *queue.Claim) {

@@ -21,6 +21,8 @@ type Stats struct {
 	Stopped int64
 	// Unknown counts the tasks that were given back because their kind has no handler here.
 	Unknown int64
+	// Diverged counts the agents that were given back because this program cannot replay them.
+	Diverged int64
 
 	// Slots is the number of handlers that can run at the same time: Config.Concurrency.
 	Slots int64
@@ -31,7 +33,7 @@ type Stats struct {
 
 type counts struct {
 	started, completed, failed, released, suspended atomic.Int64
-	refused, dropped, stopped, unknown              atomic.Int64
+	refused, dropped, stopped, unknown, diverged    atomic.Int64
 	running, stray                                  atomic.Int64
 }
 
@@ -44,6 +46,6 @@ func (w *Worker) Stats() Stats {
 		Slots:   int64(w.config.Concurrency),
 		Started: c.started.Load(), Completed: c.completed.Load(), Failed: c.failed.Load(), Released: c.released.Load(),
 		Suspended: c.suspended.Load(), Refused: c.refused.Load(), Dropped: c.dropped.Load(),
-		Stopped: c.stopped.Load(), Unknown: c.unknown.Load(), Running: c.running.Load(), Stray: c.stray.Load(),
+		Stopped: c.stopped.Load(), Unknown: c.unknown.Load(), Diverged: c.diverged.Load(), Running: c.running.Load(), Stray: c.stray.Load(),
 	}
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
@@ -21,6 +22,8 @@ func (v *verdict) Error() string {
 	switch {
 	case v.err != nil:
 		return v.err.Error()
+	case v.class == queue.ClassDiverged:
+		return "diverged"
 	case v.verb == queue.Release:
 		return "released"
 	case v.class == queue.ClassFailed:
@@ -57,6 +60,16 @@ func Fail(code int, err error) error {
 // the task runs again.
 func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
+}
+
+// Diverged returns an error that gives an agent back because this program cannot replay it. That uses
+// no retry. The agent can be claimed again 3 to 9 s later, by a worker whose program can replay it. The
+// record keeps the text of err, up to 1024 bytes. Package agentwait returns this error; other handlers do not need it.
+func Diverged(err error) error {
+	// The delay is random, because this worker looks for tasks at a steady pace: with a fixed delay it
+	// would look whenever the agent is due, and always be the first.
+	delay := 3*time.Second + rand.N(6*time.Second)
+	return &verdict{verb: queue.Release, class: queue.ClassDiverged, delay: delay, err: err}
 }
 
 // VerdictOf converts an error of a handler to an outcome: to the Verb, Class, Code and Delay of

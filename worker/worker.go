@@ -24,6 +24,7 @@ type Worker struct {
 	mu         sync.Mutex // guards the registrations, which end with Run
 	ran        bool
 	registered map[string]Handler
+	agents     map[string]bool           // the kinds of registered whose handlers are agents
 	defaults   map[string]queue.Defaults // by kind
 	middleware []func(Handler) Handler
 
@@ -50,7 +51,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	config.complete(q)
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
-		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
+		registered: map[string]Handler{}, agents: map[string]bool{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
 		kindLog: throttle{every: logonce.Reminder}, errorLog: throttle{every: logonce.Reminder},
 	}
 }

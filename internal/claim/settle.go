@@ -75,7 +75,7 @@ func checkOutcome(o *queue.Outcome, maxBytes int) error {
 	}
 	switch o.Class {
 	case "", queue.ClassError, queue.ClassFailed, queue.ClassTimeout, queue.ClassDeadline:
-	case queue.ClassNoHandler:
+	case queue.ClassNoHandler, queue.ClassDiverged:
 		if o.Verb != queue.Release {
 			return refusal.Invalid("class", "%q is of release alone", o.Class)
 		}

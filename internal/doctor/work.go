@@ -218,13 +218,13 @@ const looked = 100
 // lookAtBounced looks for tasks that workers give back again and again, since none of them handles their kind. Such a task starts again
 // soon, so it is among the first that are delayed.
 func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
-	counts := map[string]int64{}
+	counts, diverged := map[string]int64{}, map[string]int64{}
 	delayed := make([]*redis.StringSliceCmd, q.Partitions())
 	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) { delayed[p] = pipe.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1) })
 	for p, reply := range delayed {
 		ids, err := reply.Result()
 		if err == nil {
-			err = addBounced(ctx, q, p, ids, crew, counts)
+			err = addBounced(ctx, q, p, ids, crew, counts, diverged)
 		}
 		if err != nil {
 			return err
@@ -238,12 +238,17 @@ func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew in
 		}
 		x.report(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: at least %s given back again and again", words[0], words[1], counted(counts[line], "task is", "tasks are")), cure)
 	}
+	for _, line := range slices.Sorted(maps.Keys(diverged)) {
+		name, kind, _ := strings.Cut(line, " ")
+		x.report(Warn, "agents", fmt.Sprintf("the code of kind %s in queue %s has changed so that workers cannot continue at least %s", kind, name,
+			counted(diverged[line], "agent", "agents")), "run a program with code that fits; `curfew explain` has the difference")
+	}
 	return nil
 }
 
 // addBounced counts the tasks that workers gave back and that no worker handles, by queue, kind and the most similar
-// kind that workers handle.
-func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, counts map[string]int64) error {
+// kind that workers handle, and the agents that they could not replay, by queue and kind.
+func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, counts, diverged map[string]int64) error {
 	for len(ids) > 0 {
 		records, _, err := q.GetSome(ctx, p, ids)
 		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
@@ -255,6 +260,9 @@ func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew i
 		for _, r := range records {
 			if r == nil || r.Fields["release_reason"] == "" {
 				continue
+			}
+			if strings.HasPrefix(r.Fields["release_reason"], refusal.ErrDiverged.Error()) {
+				diverged[r.Queue+" "+r.Kind]++
 			}
 			if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
 				counts[r.Queue+" "+r.Kind+" "+nearest]++

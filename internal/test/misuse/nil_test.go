@@ -52,7 +52,7 @@ func given(q *queue.Queue) map[string][]any {
 }
 
 // results are types that only calls return. Their methods are not called here.
-var results = []string{"agentwait.AllTasksFailedError", "agentwait.BadSignalError", "agentwait.TimeoutResult", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
+var results = []string{"agentwait.AllTasksFailedError", "agentwait.BadSignalError", "agentwait.TimeoutResult", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Recording", "agentwait.Settled", "agentwait.WaitImpossibleError",
 	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "inspect.Whole", "queue.Claim", "queue.TaskFailedError", "queue.TaskTimedOutError"}
 
 // functions returns calls of functions, with nil for each argument that can be nil.
@@ -92,6 +92,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"inspect.Audit":       {func() error { return last(inspect.Audit(none, q)) }, func() error { return last(inspect.Audit(ctx, nil)) }},
 		"inspect.Repair":      {func() error { return last(inspect.Repair(none, q, nil)) }, func() error { return last(inspect.Repair(ctx, nil, nil)) }},
 		"inspect.PlanRepair":  {func() error { return last(inspect.PlanRepair(none, q, nil)) }, func() error { return last(inspect.PlanRepair(ctx, nil, nil)) }},
+		"agentwait.Export":    {func() error { return last(agentwait.Export(none, q, "0-x")) }, func() error { return last(agentwait.Export(ctx, nil, "0-x")) }},
 		"inspect.Explain":     {func() error { return last(inspect.Explain(none, q, "0-x")) }, func() error { return last(inspect.Explain(ctx, nil, "0-x")) }},
 		"inspect.Export":      {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
 		"inspect.ExportTo": {func() error { return inspect.ExportTo(none, q, &strings.Builder{}) }, func() error { return inspect.ExportTo(ctx, nil, &strings.Builder{}) },
@@ -244,7 +245,7 @@ func TestNilIsRefusedInWords(t *testing.T) {
 }
 
 // harmless are methods for which nil is a valid value, and functions that take an error or a list.
-var harmless = map[string]bool{"flow.Schema": true, "flow.Reference": true, "flow.Presets": true, "flow.Decides": true, "flow.Run.Mermaid": true, "flow.Plan.String": true, "inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
+var harmless = map[string]bool{"flow.Schema": true, "flow.Reference": true, "flow.Presets": true, "flow.Decides": true, "flow.Run.Mermaid": true, "flow.Plan.String": true, "inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Diverged": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
 	"queue.AppendTasks": true, "queue.Queue.TraceSendAll": true, // for packages of this module, which have checked their arguments
 	// An agent embeds the context of its handler, and these are methods of that context.
 	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/cmd/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/lines"
@@ -21,7 +23,7 @@ const agentsHelp = `An agent is a task that waits for other tasks, which may be 
     curfew agent ls`
 
 func Agents() *cli.Command {
-	return app.Group("agent", "list agents, and say what they wait for", agentsHelp, agentListCommand(), agentGetCommand())
+	return app.Group("agent", "list agents, and say what they wait for", agentsHelp, agentListCommand(), agentGetCommand(), agentExportCommand())
 }
 
 var agentList = app.List[lines.Agent]{
@@ -107,6 +109,70 @@ func agentGetCommand() *cli.Command {
 			})(c)
 		},
 	}
+}
+
+func agentExportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "print agents with their journals, one line of JSON each, to try new code on them before a deploy",
+		ArgsUsage: "[ID...]",
+		Description: `It changes nothing. Without an ID it exports the agents that ` + "`curfew agent ls`" + ` finds. An agent that never waited has no
+journal, and is left out. The lines have the payloads and results of the agents and their children. A test replays them:
+docs/how-to/testing.md.
+
+    curfew agent export > agents.jsonl
+    curfew agent export --kind refund > agents.jsonl`,
+		Flags: append(app.NamespaceFlags(),
+			&cli.StringFlag{Name: "kind", Usage: "export only agents of this kind"},
+			app.NumberFlag("look", 1000, 1, 100_000, "without an ID: look at so many deadlines, limits, waits and delays of each partition, 1 to 100000")),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(0, math.MaxInt, "the ids of agents, or nothing"), func(c *cli.Context, q *queue.Queue, ids []string) error {
+			if len(ids) > 0 {
+				return exportAgents(c, q, ids, true)
+			}
+			list, err := inspect.Agents(c.Context, q, c.Int("look"))
+			if err != nil {
+				return err
+			}
+			waiting := int64(0)
+			for _, a := range list.Agents {
+				ids = append(ids, a.ID)
+				if a.Status == queue.Waiting {
+					waiting++
+				}
+			}
+			warnNotFound(c, list, waiting)
+			return exportAgents(c, q, ids, false)
+		}),
+	}
+}
+
+// exportAgents prints agents. Without named it leaves out those that have ended meanwhile or have no
+// journal.
+func exportAgents(c *cli.Context, q *queue.Queue, ids []string, named bool) error {
+	exported := 0
+	for _, id := range ids {
+		r, err := agentwait.Export(c.Context, q, id)
+		switch {
+		case errors.Is(err, refusal.ErrNotFound) && named:
+			return app.NoTask(id)
+		case !named && (errors.Is(err, refusal.ErrNotFound) || errors.Is(err, refusal.ErrInvalid)):
+			continue
+		case err != nil:
+			return err
+		case c.IsSet("kind") && r.Record.Kind != c.String("kind"):
+			continue
+		}
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if err := app.WriteText(c, string(line)+"\n"); err != nil {
+			return err
+		}
+		exported++
+	}
+	app.Note(c, "%s exported", app.Plural(int64(exported), "agent was", "agents were"))
+	return nil
 }
 
 // showAgents prints those agents that exist, and then fails if some do not.
