@@ -102,6 +102,46 @@ func TestAPromiseIsSettledFromOutside(t *testing.T) {
 	s.completed(id, `"0:COMPLETED=yes 1:FAILED Task 'promise' (id=A.1) failed: no"`)
 }
 
+// A result of another type than the agent awaits is refused where it comes in. The agent waits on, and gets the next one.
+func TestAPromiseRefusesAResultOfAnotherType(t *testing.T) {
+	s := newStage(t)
+	type answer struct {
+		Approved bool      `json:"approved"`
+		Note     string    `json:"note,omitempty"`
+		Until    time.Time `json:"until,omitzero"`
+	}
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		yes, detailed, raw := agentwait.Promise[bool](a, "yes", time.Hour), agentwait.Promise[answer](a, "detailed", time.Hour), agentwait.Promise[[]byte](a, "raw", time.Hour)
+		if err := a.Start(); err != nil {
+			return "", err
+		}
+		y, errYes := agentwait.Await(a, yes)
+		d, errDetailed := agentwait.Await(a, detailed)
+		r, errRaw := agentwait.Await(a, raw)
+		return fmt.Sprint(y, d.Approved, d.Note, string(r)), errors.Join(errYes, errDetailed, errRaw)
+	})
+	id := s.enqueue("agent", "")
+	s.run(1)
+	for _, c := range []struct{ name, result, why string }{
+		{"yes", `"yes"`, "result must be JSON of type bool, true or false: it is a string"},
+		{"yes", ``, "type bool, true or false: it is empty"},
+		{"detailed", `{"aproved":true}`, "result must be JSON of type {approved: bool, note: string?, until: time?}: approved is missing"},
+		{"detailed", `{"approved":true,"until":"tomorrow"}`, `until is not a time such as "2026-11-26T20:00:00Z"`},
+	} {
+		if r, err := s.q.Resolve(s.ctx, id+"."+c.name, []byte(c.result)); r.Done || !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("Resolve of %s with %s = %+v, %v, want ErrInvalid: %s", c.name, c.result, r, err, c.why)
+		}
+	}
+	s.is(id, queue.Waiting)
+	for name, result := range map[string]string{"yes": "true", "detailed": `{"Approved":true,"note":"<&>"}`, "raw": "\xff"} {
+		if r, err := s.q.Resolve(s.ctx, id+"."+name, []byte(result)); err != nil || !r.Done {
+			t.Errorf("Resolve of %s with %s = %+v, %v", name, result, r, err)
+		}
+	}
+	s.drain()
+	s.completed(id, `"true true\u003c\u0026\u003e\ufffd"`)
+}
+
 func TestASleepNeedsNoWorker(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {

@@ -17,9 +17,9 @@ import (
 // No wait cancels a signal, because the message can still come after a wait has continued without
 // it. So a signal cannot have Within: use Wait.Limit, or Select the signal and a Timer task.
 //
-// If the payload cannot be decoded as T, the wait returns a *BadSignalError; NextSignal waits for
-// another message. If T is not []byte and the agent waits already, queue.Signal refuses a payload
-// that is not JSON.
+// Once the agent waits, queue.Signal refuses a payload that is not of type T, as queue.ResultTypeOf
+// says; a []byte takes any bytes. A message that was sent earlier could not be checked: if it cannot be
+// decoded as T, the wait returns a *BadSignalError, and NextSignal waits for another message.
 func Signal[T any](a *Agent, name string) *Future[T] {
 	if a.mustAgent().names["s-"+name] { // a second call returns the same signal
 		return Child[T](a, "s-"+name)
@@ -46,10 +46,8 @@ func TimedSignal[T any](a *Agent, name string, n int, task queue.Task) *Future[T
 }
 
 func signal[T any](a *Agent, name string, options queue.Task, err error) *Future[T] {
-	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true, Timeout: options.Timeout, Node: options.Node}
-	if _, raw := any(new(T)).(*[]byte); !raw {
-		task.Headers = map[string]string{"content-type": "application/json"} // lua/call/signal.lua refuses anything else
-	}
+	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true, Timeout: options.Timeout, Node: options.Node,
+		ResultType: queue.ResultTypeOf[T]()}
 	return &Future[T]{child: a.schedule(task, err)}
 }
 

@@ -1,6 +1,7 @@
 package agentwait_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +15,11 @@ import (
 
 type decision struct{ Go bool }
 
+// picky has its own UnmarshalJSON, so that any JSON is accepted where it is awaited.
+type picky decision
+
+func (p *picky) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, (*decision)(p)) }
+
 // An agent that cannot decode a signal waits for the next one with NextSignal, several times. A replay gets
 // the same signals.
 func TestNextSignalFollowsASignalThatCannotBeDecoded(t *testing.T) {
@@ -21,7 +27,7 @@ func TestNextSignalFollowsASignalThatCannotBeDecoded(t *testing.T) {
 	var runs []string
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		var bads []string
-		f := agentwait.Signal[decision](a, "go")
+		f := agentwait.Signal[picky](a, "go")
 		d, err := agentwait.Await(a, f)
 		for bad := (*agentwait.BadSignalError)(nil); errors.As(err, &bad); {
 			bads = append(bads, bad.Signal+" "+string(bad.Value))
@@ -57,8 +63,8 @@ func TestNextSignalFollowsASignalThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// While an agent waits for JSON, a payload that is not JSON is refused at the sender, and the agent continues to wait.
-func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
+// While an agent waits for a type, another payload is refused at the sender, and the agent continues to wait.
+func TestASignalOfAnotherTypeIsRefusedWhereItIsSent(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		d, err := agentwait.Await(a, agentwait.Signal[decision](a, "go"))
@@ -71,8 +77,10 @@ func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
 	id, raw := s.enqueue("agent", ""), s.enqueue("raw", "")
 	s.drain()
 	before := s.get(id + ".s-go").Status
-	if _, err := s.q.Signal(s.ctx, id, "go", []byte("{broken")); !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "is not JSON: the agent waits for JSON") {
-		t.Errorf("Signal with a payload that is not JSON = %v, want ErrInvalid", err)
+	for payload, why := range map[string]string{"{broken": "it is not JSON, see byte 2", `{"Go":"yes"}`: "Go is a string", "": "it is empty"} {
+		if _, err := s.q.Signal(s.ctx, id, "go", []byte(payload)); !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "payload must be JSON of type {Go: bool}: "+why) {
+			t.Errorf("Signal with %q = %v, want ErrInvalid: %s", payload, err, why)
+		}
 	}
 	if after := s.get(id + ".s-go").Status; before != queue.Pending || after != before {
 		t.Errorf("the signal was %s, and is %s, want PENDING", before, after)

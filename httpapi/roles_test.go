@@ -102,6 +102,38 @@ func TestAChangedTokenFileHoldsAndABrokenOneDoesNot(t *testing.T) {
 	}
 }
 
+// A promise and a task with a type refuse other results, and are as before.
+func TestResultsOfAnotherTypeAreRefused(t *testing.T) {
+	s := newStage(t, Config{})
+	promise := s.want(201, "POST", "tasks", `{"kind":"p","role":"promise","result_type":"{approved: bool}"}`).text("id")
+	for body, why := range map[string]string{`{"result":"yes"}`: "it is a string", `{"result_base64":"/w=="}`: "it is not UTF-8 text", `{}`: "it is empty", `{"result":{"aproved":true}}`: "approved is missing"} {
+		if a := s.want(400, "POST", "tasks/"+promise+"/resolve", body); a.word() != "invalid" || !strings.Contains(a.body, "result must be JSON of type {approved: bool}: "+why) {
+			t.Errorf("%s: %s, want %s", body, a.body, why)
+		}
+	}
+	if a := s.want(200, "GET", "tasks/"+promise, ""); a.text("status") != "PENDING" || a.text("result_type") != "{approved: bool}" {
+		t.Errorf("after the refusals: %s", a.body)
+	}
+	if a := s.want(200, "GET", "tasks/"+promise+"/explain", ""); a.text("result_type") != "{approved: bool}" {
+		t.Errorf("explain: %s", a.body)
+	}
+	s.want(200, "POST", "tasks/"+promise+"/resolve", `{"result":{"approved":true}}`)
+	s.want(400, "POST", "tasks", `{"kind":"p","result_type":"boolean"}`)
+
+	s.want(200, "PUT", "kinds/typed", `{"result_type":"int8"}`)
+	id := s.want(201, "POST", "tasks", `{"kind":"typed"}`).text("id")
+	s.want(200, "POST", "workers/w1/fetch", `{"seq":1}`)
+	settle := func(call, result string) answered {
+		return s.want(200, "POST", "workers/w1/settle", `{"call":"`+call+`","outcomes":[{"id":"`+id+`","epoch":1,"verb":"complete","result":`+result+`}]}`)
+	}
+	if a := settle("a", "300"); !strings.Contains(a.body, `"refusal":{"word":"invalid","sentence":"result must be JSON of type int8: it is out of range"}`) {
+		t.Errorf("a result that is refused: %s", a.body)
+	}
+	if a := settle("b", "30"); !strings.Contains(a.body, `"status":"COMPLETED"`) {
+		t.Errorf("a result of the type: %s", a.body)
+	}
+}
+
 // A suspended agent is resumed, a promise resolved, and each is told if it was too late.
 func TestPromisesAreSettledAndTasksCancelledRetriedDeleted(t *testing.T) {
 	s := newStage(t, Config{})

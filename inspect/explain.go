@@ -66,6 +66,9 @@ type Explanation struct {
 	// is kept until the task is claimed again.
 	ReleaseReason string `json:"release_reason,omitempty"`
 
+	// ResultType is the JSON that a promise can be resolved with: see queue.Task. "": any bytes, or it is no promise.
+	ResultType string `json:"result_type,omitempty"`
+
 	// GivenBack is the number of times that workers gave the task back without a result. It is set
 	// for a PENDING task that never waited.
 	GivenBack int64 `json:"given_back,omitempty"`

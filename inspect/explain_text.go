@@ -57,7 +57,11 @@ func (e *Explanation) where() string {
 	case WhyBackingOff:
 		return fmt.Sprintf("failed, and waits for retry %d of %d", e.Retries, e.MaxRetries)
 	case WhyPromise:
-		return "is a promise that has not been settled"
+		s := "is a promise that has not been settled"
+		if e.ResultType != "" {
+			s += ": its result must be of type " + e.ResultType
+		}
+		return s
 	case WhyTimer:
 		return "is a timer that is not due yet"
 	case WhyRunning:

@@ -140,7 +140,7 @@ func (o *observed) explainPending(e *Explanation) {
 	case r["role"] == "timer":
 		e.Why, e.Bound = WhyTimer, o.endsBy()
 	case r["role"] != "":
-		e.Why, e.Bound = WhyPromise, o.endsBy()
+		e.Why, e.Bound, e.ResultType = WhyPromise, o.endsBy(), r["result_type"]
 	case start > 0:
 		e.Why, e.Bound = WhyDelayed, sooner(o.endsBy(), o.bound(BoundStart, start, o.id))
 		switch { // the next claim removes the reason of a release (lua/task/claim.lua)

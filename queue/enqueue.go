@@ -462,7 +462,7 @@ func (t *Task) sameShape(o *Task) bool {
 		t.Deadline.Equal(o.Deadline) && t.DefaultTimeout == o.DefaultTimeout && t.Budget == o.Budget &&
 		t.OnDeadline == o.OnDeadline && t.QueueTimeout == o.QueueTimeout && t.AttemptTimeout == o.AttemptTimeout &&
 		t.OnTimeout == o.OnTimeout && t.WarnAt == o.WarnAt && t.CancelGrace == o.CancelGrace && t.TimeoutGrace == o.TimeoutGrace &&
-		t.MaxRetries == o.MaxRetries && t.Backoff == o.Backoff && t.Retry == o.Retry && t.Hooks == o.Hooks &&
+		t.MaxRetries == o.MaxRetries && t.Backoff == o.Backoff && t.Retry == o.Retry && t.ResultType == o.ResultType && t.Hooks == o.Hooks &&
 		t.Promise == o.Promise && t.Timer == o.Timer && t.Delay == o.Delay && t.StartAt.Equal(o.StartAt) &&
 		t.Retention == o.Retention && t.IdempotencyKey == o.IdempotencyKey && t.IdempotencyScope == o.IdempotencyScope &&
 		t.IdempotencyWindow == o.IdempotencyWindow && t.RetryOf == o.RetryOf && t.Node == o.Node && maps.Equal(t.Headers, o.Headers)

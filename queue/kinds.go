@@ -20,6 +20,7 @@ type Defaults struct {
 	MaxRetries                            int
 	Backoff                               Backoff
 	Retry                                 string
+	ResultType                            string
 	Retention                             time.Duration
 	// Hooks are the hooks of tasks whose producer sets none for the same event. A hook itself has no
 	// hooks, so they do not apply to a task that is a hook.
@@ -74,7 +75,7 @@ func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
 func (d *Defaults) task(kind string) Task {
 	return Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
-		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention, Hooks: d.Hooks}
+		Backoff: d.Backoff, Retry: d.Retry, ResultType: d.ResultType, Retention: d.Retention, Hooks: d.Hooks}
 }
 
 // Kinds returns the stored defaults of all kinds: by kind, then by field.

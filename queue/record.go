@@ -66,6 +66,7 @@ type Record struct {
 	HookOf      string      // the ended task whose hook this is
 	Node        Node        // the node of a flow that the task runs; zero: none
 	Role        Role        // "" for a task that workers run
+	ResultType  string      // the JSON that it can complete with; "" for any bytes
 	WarnAt      time.Time   // when the event deadline_near will be written; zero: never, or it was written already
 	CancelAt    time.Time   // when it was cancelled, if it still runs in its grace
 	GraceEnds   time.Time   // when that grace ends
@@ -213,7 +214,7 @@ func ReadRecord(id string, answer any) (*Record, error) {
 		CompletedAt: engine.Instant(f["completed_at"]), DetectedAt: engine.Instant(f["detected_at"]),
 		Progress: f["progress"], ProgressAt: engine.Instant(f["progress_at"]),
 		Error: f["error"], LastError: f["last_error"], Reason: Reason(f["reason"]),
-		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Node: readNode(f["node"]), Role: Role(f["role"]),
+		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Node: readNode(f["node"]), Role: Role(f["role"]), ResultType: f["result_type"],
 		TimedOut: f["timed_out"] != "", TimeoutType: TimeoutType(f["timeout_type"]), RetryState: f["retry_state"],
 		Overdue: engine.Number(words[0]) == 1, Fields: f,
 	}

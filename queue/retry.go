@@ -18,7 +18,7 @@ import (
 //
 // The new task has no idempotency key and no name, because the old task has them. It has no start
 // time, and no owner, even if the old task was a child. Defaults that its kind got since then do not
-// apply to it, with two exceptions: WarnAt and Retry, if the old task has none, and fields that
+// apply to it, with two exceptions: WarnAt, Retry and ResultType, if the old task has none, and fields that
 // change sets to zero.
 //
 // Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that has not ended and
@@ -74,7 +74,7 @@ func (r *Record) task() (Task, error) {
 	if r.Role == RoleTimer {
 		return Task{}, refusal.Invalid("task", "is a timer, which cannot be run again: enqueue a new one")
 	} else if r.Role == RolePromise {
-		d = Defaults{OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, Retention: d.Retention, Hooks: d.Hooks}
+		d = Defaults{ResultType: d.ResultType, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, Retention: d.Retention, Hooks: d.Hooks}
 	}
 	if d.Backoff.Delay <= 0 {
 		d.Backoff = Backoff{} // what is left of the kind's has no effect

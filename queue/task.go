@@ -92,6 +92,12 @@ type Task struct {
 	// attempt, there is no retry, and Record.RetryError says why.
 	Retry string
 
+	// ResultType is the JSON that the task can complete with, for example "bool" or
+	// "{approved: bool, note: string?}"; [ResultTypeOf] makes it of a Go type, and
+	// docs/reference/protocol.md has all types. Another result is refused, of whoever resolves a
+	// Promise or completes the task, and changes nothing. "": any bytes.
+	ResultType string
+
 	// Hooks are tasks to enqueue when this task has ended.
 	Hooks Hooks
 	// Promise makes this a task that no worker runs. Resolve or Reject settles it by its id. Set
@@ -499,6 +505,9 @@ func (t *Task) policyFields(add func(string, any)) {
 	}
 	if t.WarnAt != 0 {
 		add("warn_percent", int(math.Round(t.WarnAt*100)))
+	}
+	if t.ResultType != "" {
+		add("result_type", t.ResultType)
 	}
 	if t.OnDeadline != "" {
 		add("on_deadline", string(t.OnDeadline))

@@ -272,10 +272,18 @@ func (p *partition) returned(a *attempt) bool {
 	return false
 }
 
-// settled removes an attempt after the reply to its outcome. Caller holds the partition's mu.
-func (a *attempt) settled(v queue.Verdict) {
+// settled removes an attempt after the reply to its outcome, and returns true. If the result is not of the task's
+// ResultType, the attempt has failed: its outcome is another one, which must be reported too, and settled returns false.
+// Caller holds the partition's mu.
+func (a *attempt) settled(v queue.Verdict) bool {
+	w, o := a.partition.w, &a.outcome
+	if v.Word == queue.VerdictInvalid && o.Verb == queue.Complete {
+		result := o.Result
+		*o = queue.Outcome{ID: o.ID, Epoch: o.Epoch, Verb: queue.Fail, Class: queue.ClassError, Error: "the " + v.Why}
+		a.evaluateRetry(result)
+		return false
+	}
 	delete(a.partition.held, a.key())
-	w := a.partition.w
 	switch {
 	case !v.Accepted():
 		w.counts.refused.Add(1)
@@ -296,4 +304,5 @@ func (a *attempt) settled(v queue.Verdict) {
 			w.logDiverged(a)
 		}
 	}
+	return true
 }

@@ -145,10 +145,11 @@ func (o *runOne) run(ctx context.Context, handle Handler, held *queue.Claim, rec
 		p.mu.Lock()
 		p.returned(a)
 		p.mu.Unlock()
-		ran = &Ran{Claim: *held, Report: a.outcome}
+		ran = &Ran{Claim: *held}
 		if a.outcome.Verb != "" {
 			ran.Verdict, err = o.settle(a)
 		}
+		ran.Report = a.outcome
 	}()
 	a.runHandler()
 	return nil, nil
@@ -164,10 +165,13 @@ func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 		return queue.Verdict{}, err
 	}
 	o.w.logKeys(o.id, a.claim.Partition, reply.Errors)
-	a.traceReport(sent, reply.Verdicts[0], nil)
 	a.partition.mu.Lock()
-	defer a.partition.mu.Unlock()
-	a.settled(reply.Verdicts[0])
+	settled := a.settled(reply.Verdicts[0])
+	a.partition.mu.Unlock()
+	if !settled {
+		return o.settle(a)
+	}
+	a.traceReport(sent, reply.Verdicts[0], nil)
 	return reply.Verdicts[0], nil
 }
 

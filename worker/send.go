@@ -66,7 +66,9 @@ func (p *partition) handleReply(r *request, reply *claim.Reply) {
 	received := time.Now()
 	p.mu.Lock()
 	for i, a := range r.attempts {
-		a.settled(reply.Verdicts[i])
+		if !a.settled(reply.Verdicts[i]) {
+			p.unreported, r.attempts[i] = append(p.unreported, a), nil
+		}
 	}
 	p.fetchOver(r.fetch.Seq)
 	p.retryDelay = 0
@@ -79,7 +81,9 @@ func (p *partition) handleReply(r *request, reply *claim.Reply) {
 	p.mu.Unlock()
 	wakeAll(woken)
 	for i, a := range r.attempts {
-		a.traceReport(r.sent, reply.Verdicts[i], nil)
+		if a != nil {
+			a.traceReport(r.sent, reply.Verdicts[i], nil)
+		}
 	}
 	if reply.Stopping() && r.fetch.N > 0 {
 		p.w.stopRequested()

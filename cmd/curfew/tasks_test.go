@@ -313,6 +313,7 @@ func TestTasksAreCancelledRetriedResolvedAndRemoved(t *testing.T) {
 	q, url := namespace(t, 0)
 	a, b := add(t, q), add(t, q)
 	promise, other := queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID, queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID
+	typed := queuetest.Enqueue(t, q, queue.Task{Promise: true, ResultType: "bool"}).ID
 	for _, row := range []struct {
 		args string
 		code int
@@ -330,6 +331,12 @@ func TestTasksAreCancelledRetriedResolvedAndRemoved(t *testing.T) {
 		{"resolve " + promise + ` {"ok":true}`, 0, []string{"COMPLETED  resolved"}},
 		{"resolve " + promise + ` {"ok":true}`, 0, []string{"was resolved before, in the same way"}},
 		{"resolve " + promise + ` {"ok":false}`, app.ExitRefused, []string{"it is COMPLETED already"}},
+		{"resolve " + typed + ` "yes"`, app.ExitRefused, []string{"result must be JSON of type bool, true or false: it is a string"}},
+		{"resolve " + typed + " yes --raw", app.ExitRefused, []string{"it is not JSON, see byte 1"}},
+		{"resolve " + typed, app.ExitRefused, []string{"it is empty"}},
+		{"explain " + typed, 0, []string{"is a promise that has not been settled: its result must be of type bool"}},
+		{"get " + typed, 0, []string{"result_type          bool\n"}},
+		{"resolve " + typed + " true", 0, []string{"COMPLETED  resolved"}},
 		{"resolve " + other + " --error no", 0, []string{"FAILED"}},
 		{"resolve " + other, app.ExitRefused, []string{"it is FAILED already: no"}},
 		{"cancel " + promise + " " + a, app.ExitRefused, []string{"it is COMPLETED already"}},

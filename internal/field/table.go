@@ -39,6 +39,8 @@ var All = []Field{
 	{Name: "jitter", Go: "Backoff.Jitter", Type: Percent, By: Kind, Most: 100, Help: "how many percent of the time between attempts can be left out at random"},
 	{Name: "retry_expression", Go: "Retry", By: Kind, Help: "the expression that decides whether a failed attempt is repeated"},
 
+	{Name: "result_type", Go: "ResultType", By: Kind, Help: "the JSON that a task can complete with, such as bool or '{approved: bool, note: string?}' (default: any bytes)"},
+
 	{Name: "retention_ms", Go: "Retention", Type: Span, By: Kind, Help: "how long the record is kept after the end, at least 1m"},
 	{Name: "hook_success", Go: "Hooks.OnSuccess", Type: Hook, By: Kind, Help: "the kind of the task that is enqueued when a task completes" + hookHelp},
 	{Name: "hook_failure", Go: "Hooks.OnFailure", Type: Hook, By: Kind, Help: "the kind of the task that is enqueued when a task fails" + hookHelp},

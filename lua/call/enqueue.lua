@@ -22,6 +22,7 @@
 --         retry_expression   its worker evaluates it when an attempt fails; the result replaces the failure's class
 --         hook_success, hook_failure, hook_timeout, hook_cancel
 --                            "kind" or "kind queue" of a task to enqueue at such an end
+--         result_type        which JSON it can end with, such as bool or {approved: bool} (check/result_type.lua); absent: any bytes
 --         role               promise: no worker runs it, resolve ends it;
 --                            timer: a promise that completes at available_at
 --         retention_ms       how long its record is kept after its end, at least a minute

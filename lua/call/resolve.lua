@@ -8,16 +8,17 @@
 --   {"OK", status}               the promise is settled; a repeat of the call gets this too
 --   {"ALREADY", status, note}    the task had ended: note is its result if COMPLETED, its error if not
 --   {"MISSING"}                  there is no such task
---   {"INVALID", field, why}      the task is not a promise
+--   {"INVALID", field, why}      the task is not a promise, or the result is not of its result_type
 --   {"BROKEN", why}              its record cannot be read
 -- Ends     COMPLETED, FAILED; promises that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain
 --
+-- @use check/result_type
 -- @use check/values: names
 -- @use store/record
 -- @use store/state: live
 -- @use store/tell: answer
--- @use store/tx: begin, read_root
+-- @use store/tx: begin, memo, read_root
 -- @use task/body
 -- @use task/finish: finish, load_task
 -- @use task/plan: refuse
@@ -38,7 +39,10 @@ local function resolve_one(tx, id, note, verb, call)
     refuse(tx, task, verb == "complete" and "resolve" or "reject", "", "")
     return {"ALREADY", task.status, body(tx, task)}
   end
-  if verb == "complete" then
+  local why = verb == "complete" and task.result_type and result_type.refuse(memo(tx, "result types"), task.result_type, note)
+  if why then
+    return {"INVALID", "result", why}
+  elseif verb == "complete" then
     finish(tx, task, {status = "COMPLETED", result = note, call = call})
   else
     finish(tx, task, {status = "FAILED", reason = "rejected", error = note, call = call})

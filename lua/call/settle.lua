@@ -14,7 +14,8 @@
 --   {"LOST", status}         the task no longer belongs to this claim; nothing changed
 --   {"MISSING"}              there is no such task
 --   {"BROKEN", why}          its record is damaged
---   {"INVALID", field, why}  nothing changed
+--   {"INVALID", field, why}  nothing changed, and the task stays with its worker; field is result if the result is not of the
+--                            task's result_type
 -- Ends     COMPLETED, FAILED, CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --

@@ -17,28 +17,32 @@
 -- Ends     COMPLETED; and tasks that it reads whose time was up
 -- Flags    allow-oom        an agent waits for the signal
 --
+-- @use check/result_type
 -- @use check/values: names
 -- @use store/state: live
 -- @use store/tell: answer
 -- @use store/try: reason, refused
--- @use store/tx: begin, read_root
+-- @use store/tx: begin, memo, read_root
 -- @use task/body
 -- @use task/finish: finish, load_task
 -- @use task/plan: refuse
 -- @use task/signal_task
 -- @use unit/unit
 
--- unfit reports whether the agent waits for JSON and the payload is not JSON.
-local function unfit(task, note)
-  return note ~= "" and task.headers == '{"content-type":"application/json"}' and not pcall(cjson.decode, note)
+-- misfit returns why the agent that waits for the signal cannot use a payload, or nil. Agents of older versions set no result_type.
+local function misfit(tx, task, note)
+  local of = task.result_type or task.headers == '{"content-type":"application/json"}' and "any"
+  return live(task) and of and result_type.refuse(memo(tx, "result types"), of, note)
 end
 
 local function signal_one(tx, call, agent, id, note)
   local task, refusal = signal_task(tx, call, agent, id)
   if not task then
     return refusal
-  elseif live(task) and unfit(task, note) then
-    return {"INVALID", "payload", "is not JSON: the agent waits for JSON"}
+  end
+  local why = misfit(tx, task, note)
+  if why then
+    return {"INVALID", "payload", why}
   elseif live(task) then
     finish(tx, task, {status = "COMPLETED", result = note, call = call})
     return {"OK"}

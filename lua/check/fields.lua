@@ -1,5 +1,6 @@
 -- Checks of the fields of a task and of a kind's defaults.
 --
+-- @use check/result_type
 -- @use check/values: whole
 -- @use store/task_fields
 
@@ -45,6 +46,10 @@ local texts = {
   end,
   expression = function(value)
     return #value <= 8192 and string.find(value, "^[^\n]+$"), "one line of up to 8192 bytes"
+  end,
+  type = function(value)
+    return result_type.parse(value), "a type such as bool, [string] or {approved: bool, note: string?}, of up to " .. result_type.longest ..
+      " bytes and " .. result_type.deepest .. " levels"
   end,
   word = function(value)
     return #value <= 64 and string.find(value, "^%w[%w_-]*$"), "1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit"

@@ -1,7 +1,8 @@
 -- JSON as programs in other languages write it. cjson decides what is JSON and decodes the strings. The other values are cut out of the
 -- text, because encoding them again would round large numbers and turn [] into {}.
 --
--- @use named/options: is_utf8, reject, shown
+-- @use check/values: is_utf8
+-- @use named/options: reject, shown
 
 -- words_fit reports whether there are no letters but those of true, false, null and exponents.
 local function words_fit(text)

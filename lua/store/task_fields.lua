@@ -39,6 +39,7 @@ local task_fields = {
   {"jitter", spec = "=", least = 0, most = 100, by = "kind", run = true},
   {"retry_expression", spec = "=", text = "expression", by = "kind", run = true},
   {"retention_ms", spec = "=", least = 0, none = true, unit = "retention", by = "kind"},
+  {"result_type", spec = "=", text = "type", by = "kind"},
   {"on_deadline", spec = "=", words = {"cancel_all", "fail"}, by = "kind"},
   {"idempotency_scope", spec = "=", words = {"started", "finished", "window"}},
   {"enqueued_by", spec = "=", text = "word", by = "client"},

@@ -82,7 +82,7 @@ local function find_existing(tx, task)
 end
 
 -- of_roles are the defaults of promises and timers, which no worker runs.
-local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
+local of_roles = {timeout_ms = true, result_type = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
 
 -- apply_defaults sets fields that the producer did not give to the defaults of the kind. A field of the producer
 -- comes before the default of the kind. default_timeout_ms, which the owner gives, comes last.

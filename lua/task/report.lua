@@ -1,11 +1,13 @@
 -- What workers report of their attempts, and whether an attempt can continue.
 --
+-- @use check/result_type
 -- @use check/values: number, whole
 -- @use store/events: emit
 -- @use store/figures: tally
 -- @use store/index
 -- @use store/record
 -- @use store/state: final, live
+-- @use store/tx: memo
 -- @use task/ending: cancelled, timed_out
 -- @use task/finish: fail_attempt, finish, load_task
 -- @use task/place: put_back
@@ -161,6 +163,12 @@ local function report(tx, o, worker, call)
     refuse(tx, task, o.verb, o.epoch, worker)
     note_late(tx, task, call)
     return {"LOST", task.status}
+  end
+  if o.verb == "complete" and task.result_type and not task.cancel_at then
+    why = result_type.refuse(memo(tx, "result types"), task.result_type, o.note)
+    if why then
+      return {"INVALID", "result", why}
+    end
   end
   task.reported = true
   task.worker = worker -- named in the event and the record of the end, even if its lease was lost

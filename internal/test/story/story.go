@@ -144,13 +144,16 @@ func parse(line string) words {
 	return w
 }
 
-// split is like strings.Fields, and keeps "quoted words" together.
+// split is like strings.Fields, and keeps "quoted words" together. \" is a quotation mark.
 func split(line string) []string {
 	var fields []string
 	var field strings.Builder
 	quoted, any := false, false
-	for _, r := range line {
+	for _, r := range strings.ReplaceAll(line, `\"`, "\x00") {
 		switch {
+		case r == 0:
+			field.WriteByte('"')
+			any = true
 		case r == '"':
 			quoted, any = !quoted, true
 		case r == ' ' && !quoted:

@@ -72,7 +72,7 @@ func Enqueue() *cli.Command {
 
 // withFlag are the fields that have a flag. The others can be given by --batch.
 var withFlag = strings.Fields(`id queue priority timeout deadline_at delay available_at queue_timeout attempt_timeout
-	max_retries backoff backoff_delay backoff_max jitter retention idempotency_key`)
+	max_retries backoff backoff_delay backoff_max jitter result_type retention idempotency_key`)
 
 func fieldFlags() (flags []cli.Flag) {
 	for _, name := range withFlag {

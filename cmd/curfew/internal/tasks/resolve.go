@@ -18,7 +18,7 @@ func Resolve() *cli.Command {
 		Usage:     "end a promise, with a result or with an error",
 		ArgsUsage: "ID [RESULT|-|@FILE]",
 		Description: `A promise is a task that no worker runs. If it has ended otherwise, it is not changed, and the exit code is 5. The same again is
-no error.
+no error. A result that is not of the promise's result_type is refused too, with what is wanted: see curfew get ID.
 
     curfew resolve 0-1MCC5RM000000001 '{"approved":true}'
     curfew resolve 0-1MCC5RM000000001 --error "rejected by Ada"`,
