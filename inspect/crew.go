@@ -115,9 +115,10 @@ func readCrew(ctx context.Context, q *queue.Queue, partition int, now time.Time)
 	return crew, nil
 }
 
-// wantsWorker reports whether the task needs a worker to continue.
+// wantsWorker reports whether the task needs a worker to continue, or would have needed one.
 func (o *observed) wantsWorker() bool {
-	return o.record["status"] == string(queue.Pending) && o.record["role"] == "" && ms(o.facts, "workers") > 0 && !o.unfit()
+	waits := o.record["status"] == string(queue.Pending) && o.record["role"] == "" && !o.unfit()
+	return (waits || o.neverStarted()) && ms(o.facts, "workers") > 0
 }
 
 // explainCrew warns if no live worker takes tasks of the queue, or if none of its workers handles

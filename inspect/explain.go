@@ -179,10 +179,13 @@ type ExplainedEnd struct {
 	Reason      queue.Reason      `json:"reason,omitempty"`
 	TimeoutType queue.TimeoutType `json:"timeout_type,omitempty"`
 	Error       string            `json:"error,omitempty"`
-	Lag         duration.Duration `json:"lag_ms,omitzero"`     // of a timeout: from At until it was written
-	By          string            `json:"by,omitempty"`        // the owner with which it ended, if that is known
-	KeptBy      string            `json:"kept_by,omitempty"`   // the owner during whose life the record is kept
-	Goes        time.Time         `json:"removed_at,omitzero"` // when the record is removed
+	Lag         duration.Duration `json:"lag_ms,omitzero"`   // of a timeout: from At until it was written
+	By          string            `json:"by,omitempty"`      // the owner with which it ended, if that is known
+	KeptBy      string            `json:"kept_by,omitempty"` // the owner during whose life the record is kept
+	// NeverStarted is set if the task timed out and no worker ever claimed it. The warnings then
+	// describe its queue as it is now.
+	NeverStarted bool      `json:"never_started,omitempty"`
+	Goes         time.Time `json:"removed_at,omitzero"` // when the record is removed
 }
 
 // WarningWord names the kind of a warning. The list is closed.

@@ -19,6 +19,11 @@ func (o *observed) explainLine(e *Explanation) {
 	} else {
 		e.warn(WarnLost, "it is missing from the line of its queue, so no worker will get it: see Audit, or cancel it", o.id)
 	}
+	o.explainHold(e, l)
+}
+
+// explainHold warns if the controls of the queue keep its tasks back now.
+func (o *observed) explainHold(e *Explanation, l *ExplainedLine) {
 	free := o.freeAt()
 	switch {
 	case o.queue["paused"] != "":

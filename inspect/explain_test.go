@@ -218,6 +218,8 @@ func full(t reflect.Type) reflect.Value {
 		v.Set(reflect.Append(v, full(t.Elem())))
 	case t.Kind() == reflect.String:
 		v.SetString("x")
+	case t.Kind() == reflect.Bool:
+		v.SetBool(true)
 	default:
 		v.SetInt(1)
 	}

@@ -160,6 +160,14 @@ func (e *Explanation) detail() string {
 		return e.leaseText("given back")
 	case WhyCancelling:
 		return e.leaseText("CANCELLED")
+	case WhyTimedOut, WhyOwnerEnded:
+		switch {
+		case !e.End.NeverStarted:
+		case len(e.Warnings) > 0:
+			return "It was never started."
+		default:
+			return "It was never started. Nothing is known to hold its queue now: other tasks may have been before it, or no worker served the queue then."
+		}
 	case WhyOverdue, WhyDoomed:
 		return fmt.Sprintf("It will be %s at %s%s.", e.End.Status, clockText(e.End.At), e.endText())
 	}

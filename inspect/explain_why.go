@@ -162,7 +162,12 @@ func (o *observed) explainPending(e *Explanation) {
 	if isDiverged(e.ReleaseReason) {
 		e.warn(WarnDiverged, "the code of the agent has changed, and the program of its last worker cannot continue it: run a program with code that fits, or cancel the agent")
 	}
-	if r["role"] == "" && o.facts["workers"] == "0" {
+	o.explainWorkers(e)
+}
+
+// explainWorkers warns if no live worker can run the task.
+func (o *observed) explainWorkers(e *Explanation) {
+	if o.record["role"] == "" && o.facts["workers"] == "0" {
 		e.warn(WarnNoWorker, "no worker lives in partition "+o.partition()+": run one that serves the queue "+e.Queue)
 	} else if o.wantsWorker() {
 		o.explainCrew(e)
@@ -264,4 +269,13 @@ func (o *observed) explainEnd(e *Explanation) {
 		e.End.KeptBy = names.OwnerOf(o.id)
 	}
 	e.Bound, e.EndsBy = Bound{Kind: BoundFinal}, Bound{Kind: BoundFinal}
+	if e.End.NeverStarted = o.neverStarted(); e.End.NeverStarted {
+		o.explainHold(e, &ExplainedLine{Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"), Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running")})
+		o.explainWorkers(e)
+	}
+}
+
+// neverStarted reports whether the task has timed out and was never claimed.
+func (o *observed) neverStarted() bool {
+	return o.record["timed_out"] != "" && o.record["epoch"] == "" && o.record["role"] == ""
 }

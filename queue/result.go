@@ -22,7 +22,8 @@ const lookAgain = 5 * time.Second
 // returns *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled]. If there is no such task,
 // it returns [refusal.ErrNotFound].
 //
-// Result waits until ctx ends, even while Redis cannot be reached. It never returns
+// Result waits until ctx ends, even while Redis cannot be reached. If the task has no time limit, and
+// ctx has none either, Result can wait for ever. It never returns
 // [refusal.ErrUnknown] or [refusal.ErrUnavailable]; when ctx ends, the error includes the newest
 // error of a call. Result returns at once if waiting does not help ([refusal.Permanent]).
 //

@@ -39,7 +39,9 @@ type Task struct {
 	Headers map[string]string
 
 	// Timeout is the time from now until the task times out. It includes the time in line. Deadline
-	// is the instant itself. Set one of them, or neither for a task without a time limit of its own.
+	// is the instant itself. Set one of them, or neither for a task without a time limit of its own. If
+	// it also has no owner, QueueTimeout or AttemptTimeout, nothing bounds it: it waits for a worker, and
+	// runs, without limit.
 	Timeout  time.Duration
 	Deadline time.Time
 	// DefaultTimeout is the Timeout of a task if neither its producer nor its kind sets a Timeout or

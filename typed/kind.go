@@ -146,7 +146,8 @@ func (k Kind[In, Out]) Run(ctx context.Context, q *queue.Queue, args In) (out Ou
 
 // Handle registers the handler of the kind, as [worker.Handle] does, and the defaults, as worker.Defaults does. A task
 // whose payload cannot be decoded as In fails and is not retried. Handle panics if the kind has a handler or defaults
-// already, if an argument is nil, and after the worker's Run.
+// already, if an argument is nil, and after the worker's Run. The worker's Run logs a warning if the worker takes no
+// tasks from the kind's queue.
 func (k Kind[In, Out]) Handle(w *worker.Worker, handle func(ctx context.Context, in In) (Out, error)) {
 	worker.Handle(w, k.Name, handle)
 	k.defaults(w)
@@ -160,6 +161,7 @@ func (k Kind[In, Out]) HandleAgent(w *worker.Worker, handle func(a *agentwait.Ag
 }
 
 func (k Kind[In, Out]) defaults(w *worker.Worker) {
+	w.WarnUnserved(k.Name, cmp.Or(k.Queue, "default"))
 	if k.Defaults != (queue.Defaults{}) {
 		w.Defaults(k.Name, k.Defaults)
 	}

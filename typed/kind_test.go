@@ -1,9 +1,11 @@
 package typed_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -174,6 +176,48 @@ func TestTypesThatDoNotMatch(t *testing.T) {
 }
 
 // Settings of With are added to each other, and the kind itself does not change.
+// A worker that handles a kind and takes no tasks from its queue says so when it starts. Another worker can serve the queue,
+// so it is no error.
+func TestAWorkerWarnsOfAKindWhoseQueueItDoesNotServe(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{})
+		for _, row := range []struct {
+			claim  string
+			config worker.Config
+			want   string
+		}{
+			{"only default", worker.Config{}, "kind=agent queue=thumbs kind=thumb queue=thumbs"},
+			{"another queue", worker.Config{Queues: map[string]int{"images": 1}}, "kind=agent queue=thumbs kind=plain queue=default kind=thumb queue=thumbs"},
+			{"both", worker.Config{Queues: map[string]int{"default": 1, "thumbs": 1}}, ""},
+			{"in strict order", worker.Config{Strict: []string{"thumbs", "default"}}, ""},
+		} {
+			var logs bytes.Buffer
+			row.config.Logger = slog.New(slog.NewTextHandler(&logs, nil))
+			w := worker.New(q, row.config)
+			number := func(_ context.Context, in int) (int, error) { return in, nil }
+			typed.Kind[int, int]{Name: "thumb", Queue: "thumbs"}.Handle(w, number)
+			typed.Kind[int, int]{Name: "plain"}.Handle(w, number)
+			typed.Kind[int, int]{Name: "agent", Queue: "thumbs"}.HandleAgent(w, func(_ *agentwait.Agent, in int) (int, error) { return in, nil })
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := w.Run(ctx); err != nil {
+				t.Fatalf("%s: Run: %v", row.claim, err)
+			}
+			var got []string
+			for line := range strings.Lines(logs.String()) {
+				if _, about, found := strings.Cut(line, "takes no tasks from its queue"); found {
+					_, about, _ = strings.Cut(about, "kind=")
+					about, _, _ = strings.Cut(about, " worker=")
+					got = append(got, "kind="+about)
+				}
+			}
+			if strings.Join(got, " ") != row.want {
+				t.Errorf("%s: the warnings are of %q, want %q", row.claim, got, row.want)
+			}
+		}
+	})
+}
+
 func TestWithAddsSettings(t *testing.T) {
 	k := typed.Kind[int, int]{Name: "k", Queue: "images"}
 	all := k.With(queue.Task{Delay: time.Hour, Priority: 1}).With(queue.Task{Priority: 2, Headers: map[string]string{"a": "b"}})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/logonce"
@@ -32,6 +33,26 @@ func (w *Worker) Defaults(kind string, d queue.Defaults) {
 		panic(fmt.Sprintf("worker: kind %q has defaults already", kind))
 	}
 	w.defaults[kind] = d
+}
+
+// WarnUnserved has Run log a warning if the worker takes no tasks from a queue, in which producers put
+// the tasks of a kind that the worker handles. It is no error, because another worker can serve the
+// queue. A kind of package typed calls it.
+func (w *Worker) WarnUnserved(kind, queue string) {
+	w.mustBeMade()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.homes[kind] = queue
+}
+
+// warnUnserved logs the kinds whose queue the worker does not serve. Run has set queues.
+func (w *Worker) warnUnserved() {
+	for _, kind := range slices.Sorted(maps.Keys(w.homes)) {
+		if queue := w.homes[kind]; !slices.Contains(w.queues.names, queue) {
+			w.log.Warn("This worker handles a kind and takes no tasks from its queue: add the queue to Config.Queues or Config.Strict, unless another worker serves it",
+				"kind", kind, "queue", queue, "worker", w.id)
+		}
+	}
 }
 
 // DefineKinds stores the defaults of all kinds. Run does so before it starts anything. A program

@@ -31,6 +31,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
+	w.warnUnserved()
 	if err := w.defineKindsPatiently(ctx); err != nil {
 		w.mu.Lock()
 		w.ran = false // nothing was started, so Run may be called again

@@ -26,6 +26,7 @@ type Worker struct {
 	registered map[string]Handler
 	agents     map[string]bool           // the kinds of registered whose handlers are agents
 	defaults   map[string]queue.Defaults // by kind
+	homes      map[string]string         // by kind, the queue of its tasks
 	middleware []func(Handler) Handler
 
 	// Set by Run before anything starts.
@@ -51,7 +52,8 @@ func New(q *queue.Queue, config Config) *Worker {
 	config.complete(q)
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
-		registered: map[string]Handler{}, agents: map[string]bool{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
+		registered: map[string]Handler{}, agents: map[string]bool{}, defaults: map[string]queue.Defaults{}, homes: map[string]string{},
+		drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
 		kindLog: throttle{every: logonce.Reminder}, errorLog: throttle{every: logonce.Reminder},
 	}
 }

@@ -15,23 +15,29 @@
 --                    owner: status of the owner of an ended or missing task; turn_until: end of the turn of a reaper;
 --                    lacks: indexes in which it is missing (explain/facts.lua); lags: how late recent timeouts were
 --                    written (explain/facts.lua)
+--            queue   controls of its queue. This, lined and workers are also there if it timed out without a claim
 --            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --
 -- @use check/values: whole
--- @use explain/facts: decided, facts, tell_wait
+-- @use explain/facts: decided, facts, tell_queue, tell_wait
 -- @use explain/read: put, scored
 -- @use store/record
 -- @use store/state: live, owner
 -- @use store/tx: begin_read
 -- @use task/body: describe
 
--- tell_ended adds the instant at which the record of an ended or missing task is removed, and the status of its owner.
-local function tell_ended(tx, id, about)
+-- tell_ended adds the instant at which the record of an ended or missing task is removed, and the status of its owner. If the
+-- task timed out and no worker ever claimed it, it also adds what its queue is like now, which is usually what it was like then.
+local function tell_ended(tx, id, about, queue)
   put(about, "goes", scored(tx.key.retained, id))
   local parent = owner(id)
   local above = parent and record.get(tx, parent)
   put(about, "owner", above and above.status)
+  local task = record.get(tx, id)
+  if task and task.timed_out and not task.epoch and not task.role then
+    tell_queue(tx, task, about, queue)
+  end
 end
 
 local function tell_decided(tx, task, over, about)
@@ -63,7 +69,7 @@ local function explain(keys, argv)
       facts(tx, task, about, queue)
       tell_decided(tx, task, over, about)
     else
-      tell_ended(tx, id, about)
+      tell_ended(tx, id, about, queue)
     end
   end
   if task and task.status == "WAITING" then

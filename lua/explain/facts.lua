@@ -90,6 +90,13 @@ local function lags(tx)
   return list[1] and table.concat(list, " ")
 end
 
+-- tell_queue adds how many live workers the partition has, the length of a task's line, and what its queue can give now.
+local function tell_queue(tx, task, about, queue)
+  put(about, "workers", ask("ZCOUNT", tx.key.workers, tx.now, "+inf"))
+  put(about, "lined", ask("ZCARD", tx.key.ready .. task.queue))
+  put_fields(queue, tx.key.queue .. task.queue, {"paused", "running", "max_running", "rate", "per_ms", "burst", "full_at"})
+end
+
 -- facts collects the facts about a live task (call/explain.lua lists them).
 --
 --   about, queue  lists to which it adds names and values
@@ -105,13 +112,14 @@ local function facts(tx, task, about, queue)
   put(about, "lacks", lacks(tx, task))
   put(about, "lags", lags(tx))
   put_fields(about, key.root, {"turn_until"})
+  if task.status == "PENDING" and not task.role and not task.available_at then
+    put(about, "ahead", ask("ZRANK", key.ready .. task.queue, task.id))
+    tell_queue(tx, task, about, queue)
+    return
+  end
   put(about, "workers", ask("ZCOUNT", key.workers, tx.now, "+inf"))
   if task.status == "RUNNING" and task.worker then
     put(about, "lease", scored(key.workers, task.worker))
-  elseif task.status == "PENDING" and not task.role and not task.available_at then
-    put(about, "ahead", ask("ZRANK", key.ready .. task.queue, task.id))
-    put(about, "lined", ask("ZCARD", key.ready .. task.queue))
-    put_fields(queue, key.queue .. task.queue, {"paused", "running", "max_running", "rate", "per_ms", "burst", "full_at"})
   end
 end
 
