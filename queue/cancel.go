@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -77,6 +79,7 @@ func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string
 		return nil, refusal.Failed("cancel", "", err)
 	}
 	cancellations := make([]Cancellation, len(ids))
+	order, ids := childrenFirst(ids)
 	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
 		reply, err := q.engine.Call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
 		answers, err := engine.Elements(reply, err)
@@ -87,14 +90,30 @@ func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string
 			if i >= len(answers) {
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))
 			}
-			cancellations[place] = readCancellation(answers[i])
-			if errors.Is(cancellations[place].Err, refusal.ErrNotOwner) {
-				return cancellations[place].Err
+			c := readCancellation(answers[i])
+			cancellations[order[place]] = c
+			if errors.Is(c.Err, refusal.ErrNotOwner) {
+				return c.Err
 			}
 		}
 		return nil
 	})
 	return cancellations, refusal.Failed("cancel", "", err)
+}
+
+// childrenFirst returns the places of ids and the ids in an order in which no owner is before its child, which would otherwise end
+// with its owner in an earlier round trip. Within a round trip, cancel itself takes care of that, beside the priorities.
+func childrenFirst(ids []string) (places []int, ordered []string) {
+	for i := range ids {
+		places = append(places, i)
+	}
+	if len(ids) > engine.MaxTasks {
+		slices.SortStableFunc(places, func(a, b int) int { return strings.Count(ids[b], ".") - strings.Count(ids[a], ".") })
+	}
+	for _, place := range places {
+		ordered = append(ordered, ids[place])
+	}
+	return places, ordered
 }
 
 func readCancellation(answer any) Cancellation {

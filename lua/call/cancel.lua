@@ -1,4 +1,4 @@
--- cancel: a client cancels tasks. Tasks of a higher priority end first.
+-- cancel: a client cancels tasks. Tasks of a higher priority end first, and children before the owners that the call names too.
 --
 -- ARGV[1]  call: identifies this call; a repeat has the same
 -- ARGV[2]  reason, opaque, up to 8192 bytes; "" for none
@@ -45,17 +45,34 @@ local function cancel_one(tx, id, call, reason)
   return {"ALREADY", task.status, body(tx, task)}
 end
 
+-- before_owners makes sure that a task ends before its owners that the call names too, because these would end it with
+-- another reason: it gets the highest of their priorities, and of equal priorities the deepest task comes first.
+--
+--   given  the priorities of the tasks that the call names, by id
+local function before_owners(o, given)
+  o.priority, o.place = given[o.id], o.n
+  local above = owner(o.id)
+  while above do
+    o.priority, o.place = math.max(o.priority, given[above] or 0), o.place - 500 -- a call has 500 ids
+    above = owner(above)
+  end
+end
+
 local function cancel_all(tx, ids, call, reason)
-  local order, answers = {}, {}
+  local order, answers, given = {}, {}, {}
   record.load(tx, ids)
   for n, id in ipairs(ids) do
     local task = record.get(tx, id)
-    order[n] = {id = id, place = n, priority = task and tonumber(task.priority) or 0}
+    given[id] = task and tonumber(task.priority) or 0
+    order[n] = {id = id, n = n}
+  end
+  for _, o in ipairs(order) do
+    before_owners(o, given)
   end
   by_priority(order)
   for _, o in ipairs(order) do
     tx.on = o.id
-    answers[o.place] = cancel_one(tx, o.id, call, reason)
+    answers[o.n] = cancel_one(tx, o.id, call, reason)
   end
   return answers
 end
