@@ -160,7 +160,8 @@ func final(r *queue.Record) *queue.Record {
 		return r
 	}
 	ended := *r
-	ended.Status, ended.Error = queue.Cancelled, cmp.Or(r.Fields["cancel_reason"], "Task cancelled")
+	ended.Status, ended.Reason = queue.Cancelled, cmp.Or(r.Reason, queue.ReasonCancelled)
+	ended.Error = cmp.Or(r.Fields["cancel_reason"], "Task cancelled")
 	return &ended
 }
 

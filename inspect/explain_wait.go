@@ -173,9 +173,7 @@ func (o *observed) memberBound(m *member) Bound {
 	} else if deadline > 0 {
 		b = o.bound(BoundDeadline, deadline, m.id)
 	}
-	if at := ms(f, "available_at"); at > 0 && f["role"] == "timer" {
-		b = sooner(b, o.bound(BoundTimer, at, m.id))
-	}
+	b = o.sooner(b, f, m.id)
 	if at := ms(f, "grace_at"); at > 0 {
 		b = sooner(b, o.bound(BoundGrace, at, m.id))
 	}

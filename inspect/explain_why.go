@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -117,8 +118,13 @@ func (o *observed) endsBy() Bound {
 	if at := ms(o.record, "grace_at"); at > 0 {
 		b = sooner(b, o.bound(BoundGrace, at, o.id))
 	}
-	if at := ms(o.record, "available_at"); at > 0 && o.record["role"] == "timer" {
-		b = sooner(b, o.bound(BoundTimer, at, o.id))
+	return o.sooner(b, o.record, o.id)
+}
+
+// sooner returns the instant of a timer, unless its bound is before it: a timer that is due at its deadline fires.
+func (o *observed) sooner(b Bound, fields map[string]string, id string) Bound {
+	if at := ms(fields, "available_at"); at > 0 && fields["role"] == "timer" {
+		return sooner(o.bound(BoundTimer, at, id), b)
 	}
 	return b
 }
@@ -224,7 +230,7 @@ func (o *observed) explainDecided(e *Explanation) {
 			e.Why, by = WhyDoomed, o.facts["doomed_by"]
 			e.End.By = by
 		case e.End.TimeoutType == "workflow":
-			if by = o.final(o.record, o.id).Task; by != o.id { // otherwise the task is the run of a flow, whose own deadline has this type too
+			if by = cmp.Or(o.final(o.record, o.id).Task, names.OwnerOf(o.id)); by != o.id { // otherwise the task is the run of a flow, whose own deadline has this type too
 				e.End.By = by
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestARecordHasTheFieldsOfItsTask(t *testing.T) {
 		}
 		want := &queue.Record{ID: r.ID, Kind: "a/b:c", Queue: "q", Status: queue.Pending, Priority: 2, Payload: payload,
 			Headers: map[string]string{"k": "v ü\n", "": "\x00"}, IdempotencyKey: "key", CreatedAt: at, Deadline: at.Add(time.Hour),
-			Until: at.Add(time.Hour), AvailableAt: at.Add(time.Second), MaxRetries: 3, Fields: got.Fields}
+			Until: at.Add(time.Hour), AvailableAt: at.Add(time.Second), LimitAt: at.Add(61 * time.Second), MaxRetries: 3, Fields: got.Fields}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("Get =\n%+v, want\n%+v", got, want)
 		}
@@ -165,6 +166,30 @@ func TestStatsTellTheLimitsOfAQueue(t *testing.T) {
 			stats, err := q.Stats(ctx)
 			if want := (queue.QueueStats{Queue: "a", MaxRunning: 8, Rate: rate}); err != nil || len(stats.Queues) != 1 || stats.Queues[0] != want {
 				t.Errorf("Stats = %+v, %v, want %+v", stats.Queues, err, want)
+			}
+		}
+	})
+}
+
+// The owner is named first, and its children do not fit into one round trip with it.
+func TestCancelAllOfALargeTreeCancelsEachTask(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		owner := queuetest.Enqueue(t, q, queue.Task{}).ID
+		ids, tasks := []string{owner}, []queue.Task{}
+		for i := range 600 {
+			ids = append(ids, owner+"."+strconv.Itoa(i+1))
+			tasks = append(tasks, queue.Task{Kind: "k", ID: ids[i+1], Promise: true})
+		}
+		if _, err := q.EnqueueAll(t.Context(), tasks); err != nil {
+			t.Fatal(err)
+		}
+		cancellations, err := q.CancelAll(t.Context(), ids, "enough")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range cancellations {
+			if !c.Done {
+				t.Fatalf("%s is not cancelled: %+v", ids[i], c)
 			}
 		}
 	})

@@ -1,6 +1,6 @@
 -- Counting the ends of members in the waits of their owners, in the order of their instants.
 --
--- @use agent/rules: by_end, counts_as, fires, first_end
+-- @use agent/rules: by_end, counts_as, fires, first_end, in_time, is_fired
 -- @use store/index
 -- @use store/later
 -- @use store/messages: alarm
@@ -53,8 +53,8 @@ local function cancel_member(tx, id, cause, instant)
   tx.on = id -- if deciding raises, the member is at fault and not its agent
   local task = load_task(tx, id)
   if task and live(task) and not (task.role and string.find(id, "%.s%-[^.]*$")) then
-    local over = cancelled(cause == "not_needed" and "No longer needed" or "Wait timed out")
-    over.reason = cause == "not_needed" and cause or "wait_timeout"
+    local needed = cause ~= "not_needed"
+    local over = cancelled(needed and "Wait timed out" or "No longer needed", nil, needed and "wait_timeout" or cause)
     over.completed_at = instant
     cancel_task(tx, task, over, over.error)
   end
@@ -97,7 +97,7 @@ local function unseen(tx, id, upto)
     local task = record.get(tx, member)
     local over = task and live(task) and ending(tx, task)
     if over and over.completed_at <= upto then
-      members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended_at = over.completed_at}
+      members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended_at = over.completed_at, fired = is_fired(task, over)}
     end
   end
   tx.on = before
@@ -108,7 +108,12 @@ end
 local function end_due(tx, id, upto)
   local before, due, ids = tx.on, unseen(tx, id, upto), {}
   table.sort(due, function(a, b)
-    return a.ended_at < b.ended_at or a.ended_at == b.ended_at and a.id < b.id
+    if a.ended_at ~= b.ended_at then
+      return a.ended_at < b.ended_at
+    elseif a.fired ~= b.fired then
+      return a.fired
+    end
+    return a.id < b.id
   end)
   for i, m in ipairs(due) do
     tx.on = m.id
@@ -151,7 +156,7 @@ local function impatient(tx, id, upto)
       if #members == tx.left.cancel then
         return members, members[1] and members[#members].ended_at or 0
       end
-      members[#members + 1] = {name = due[i], id = id .. "." .. due[i], ended_at = tonumber(due[i + 1]), patience = true}
+      members[#members + 1] = {name = due[i], id = id .. "." .. due[i], ended_at = tonumber(due[i + 1]), fired = false, patience = true}
     end
   end
   return members
@@ -228,7 +233,7 @@ local function collect(tx, id, w, written, upto)
     ids[#ids + 1] = child
   end
   local first, at = first_end(tx, ids)
-  if first and not (w.ends and at > w.ends) then
+  if first and in_time(w.ends, at) then
     w.state, w.reason, w.winner, w.changed = "fired", "satisfied", string.sub(first, #id + 2), true
     w.fired_at = math.max(at, w.since or 0)
     fire(tx, id)
@@ -272,8 +277,9 @@ end
 local function written(tx, id, w, ids)
   local members, latest = {}, nil
   for _, member in ipairs(ids) do
-    local ended_at = tonumber(record.get(tx, member).completed_at)
-    members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended_at = ended_at}
+    local task = record.get(tx, member)
+    local ended_at = tonumber(task.completed_at)
+    members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended_at = ended_at, fired = is_fired(task, task)}
     latest = math.max(latest or ended_at, ended_at)
   end
   if w.limit_ms and not w.first_at then
@@ -286,7 +292,7 @@ end
 local function count(tx, id, w, members)
   by_end(members)
   for _, m in ipairs(members) do
-    if w.state ~= "open" and w.state ~= "forming" or w.ends and m.ended_at > w.ends then
+    if w.state ~= "open" and w.state ~= "forming" or not in_time(w.ends, m.ended_at) then
       break
     end
     local task = not w.gone[m.name] and finish_member(tx, id, w, m)

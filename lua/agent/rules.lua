@@ -79,10 +79,27 @@ local function counts_as(mask, task)
   return string.sub(mask, place, place)
 end
 
--- by_end sorts members by the instant of their end, then by their place in the wait.
+-- in_time reports whether an end counts in a wait with this limit, nil for none. An end after the limit does not count, also if
+-- nobody has noticed that the wait is over.
+local function in_time(limit, ended_at)
+  return not limit or ended_at <= limit
+end
+
+-- is_fired reports whether an end is that of a timer that has fired, or fires with this end.
+local function is_fired(task, over)
+  return task.role == "timer" and over.status == "COMPLETED" and not over.call
+end
+
+-- by_end sorts members by the instant of their end. In one ms timers come first (task/ending.lua), then the order of the wait
+-- decides.
 local function by_end(members)
   table.sort(members, function(a, b)
-    return a.ended_at < b.ended_at or a.ended_at == b.ended_at and a.place < b.place
+    if a.ended_at ~= b.ended_at then
+      return a.ended_at < b.ended_at
+    elseif a.fired ~= b.fired then
+      return a.fired
+    end
+    return a.place < b.place
   end)
 end
 

@@ -3,7 +3,7 @@
 -- @use agent/count: cancel_member, end_due, watch_wait
 -- @use agent/members: enlist, drop_earlier, pick_members, plan_children
 -- @use agent/note: remembered_answer, unfit_note, write_note
--- @use agent/rules: by_end, counts_as, fires, first_end, thresholds, verdict
+-- @use agent/rules: by_end, counts_as, fires, first_end, in_time, is_fired, thresholds, verdict
 -- @use queue/queue: count
 -- @use store/events: emit
 -- @use store/index
@@ -151,7 +151,7 @@ local function find_settled(tx, s, children)
       task = task or {status = "PENDING"} -- its end cannot be decided, so it counts as live
       m.priority, m.span = tonumber(task.priority or 0), span(task.attempt_timeout_ms, task.deadline_at, task.created_at)
       if not live(task) then
-        m.ended_at, m.as = tonumber(task.completed_at), counts_as(m.mask or s.wait.mask, task)
+        m.ended_at, m.as, m.fired = tonumber(task.completed_at), counts_as(m.mask or s.wait.mask, task), is_fired(task, task)
         settled[#settled + 1] = m
       end
     end
@@ -187,8 +187,7 @@ end
 
 -- too_late reports whether the limit had passed before any of these children ended.
 local function too_late(tx, s, c, names)
-  local limit = wait_limit(tx, s, c)
-  if not limit or limit >= tx.at then
+  if not c.ends or c.ends >= tx.at then
     return false
   end
   local ids = {}
@@ -196,7 +195,7 @@ local function too_late(tx, s, c, names)
     ids[i] = s.id .. "." .. name
   end
   local _, at = first_end(tx, ids)
-  return not at or at > limit
+  return not at or not in_time(c.ends, at)
 end
 
 -- collected answers a wait of the mode collect with the ends that the agent has not received yet. Children whose time is up
@@ -228,7 +227,7 @@ local function read_member(tx, s, name)
     error(fault or s.id .. "." .. name .. " has ended, but its record is gone", 0)
   end
   local mask = redis.call("HGET", tx.key.wait .. s.id, "mask " .. name) or s.wait.mask
-  return {name = name, ended_at = tonumber(task.completed_at), as = counts_as(mask, task)}
+  return {name = name, ended_at = tonumber(task.completed_at), as = counts_as(mask, task), fired = is_fired(task, task)}
 end
 
 local function add(c, m)
@@ -283,7 +282,7 @@ local function decide_wait(tx, s, settled, c)
   for _, m in ipairs(settled) do
     if how then
       break
-    elseif not (c.ends and m.ended_at > c.ends) then
+    elseif in_time(c.ends, m.ended_at) then
       m.counted = true
       add(c, m)
       c.names[#c.names + 1] = m.name
@@ -386,6 +385,9 @@ local function enter(tx, s, c, children, task)
     c.longest = math.max(c.longest, m.span)
   end
   c.members = table.concat(names, " ")
+  if tonumber(s.wait.from) and (c.last or s.wait.limit_ms ~= "computed") then
+    c.ends = wait_limit(tx, s, c) -- it may be over, and then the ends after it do not count
+  end
 end
 
 -- suspend_agent begins the wait that an agent requests, answers it at once, or refuses it. Every refusal comes before any

@@ -12,7 +12,7 @@
 -- @use store/tell
 -- @use store/try: reason, refused
 -- @use task/ending
--- @use task/place: line_up, put_aside
+-- @use task/place: line_limit, line_up, put_aside
 -- @use wait/ends
 -- @use wait/journal
 -- @use wait/wait: forget_wait, read_wait, stop_waiting
@@ -123,7 +123,7 @@ local function wake_agent(tx, id)
   agent.status = "PENDING"
   record.set(tx, agent, "woken", "1")
   record.touch(tx, agent)
-  line_up(tx, agent)
+  line_up(tx, agent, false, line_limit(agent, details.fired_at))
   tell.woken(tx, agent, details, details.decisive)
   emit(tx, "all", "task_resumed", agent, "reason=" .. details.reason .. " wait_mode=" .. details.mode ..
     " entry=" .. string.format("%d", details.entry) .. " member=" .. (details.winner or ""))

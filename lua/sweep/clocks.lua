@@ -12,7 +12,7 @@
 -- @use task/claim: give_back
 -- @use task/finish: load_task
 -- @use task/identity: drained, drains, idempotency
--- @use task/place: line_up, mend_place, put_aside
+-- @use task/place: line_limit, line_up, mend_place, put_aside
 -- @use task/removal: hooked, remove_record, schedule_removal
 -- @use wait/wait: fire, read_wait
 
@@ -56,7 +56,7 @@ local function sweep_delayed(tx, r, id, clock)
     index.remove(tx, clock, id)
     record.set(tx, task, "ready_at", task.available_at)
     record.set(tx, task, "available_at", nil)
-    line_up(tx, task, false, tonumber(task.limit_at))
+    line_up(tx, task, false, tonumber(task.limit_at) or line_limit(task, starts)) -- older versions set no limit before
     tally_action(r, "started")
   else
     leave_clock(tx, r, task, clock)

@@ -252,7 +252,7 @@ end
 --   blame  whether this counts as a lost lease; false: the worker said goodbye, or does not know of the claim
 local function return_claim(tx, task, blame)
   if task.cancel_at then
-    finish(tx, task, cancelled(task.cancel_reason))
+    finish(tx, task, cancelled(task.cancel_reason, nil, task.reason))
     return
   elseif not blame then
     emit(tx, "all", "task_released", task)

@@ -80,8 +80,9 @@ local function set_instants(tx, f, plan, d)
   if start and (start > tx.at or f.role) then
     d.available_at = string.format("%d", math.max(start, tx.at)) -- a timer cannot fire before it is made
     alarm.note(tx, tonumber(d.available_at))
-  elseif f.queue_timeout_ms then
-    local limit = tx.at + f.queue_timeout_ms
+  end
+  if f.queue_timeout_ms and not f.role then
+    local limit = (tonumber(d.available_at) or tx.at) + f.queue_timeout_ms
     d.limit_at = not (last and last <= limit) and string.format("%d", limit)
   end
   if f.warn_percent and last then

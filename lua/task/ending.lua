@@ -1,6 +1,6 @@
 -- How a task ends. Nothing here writes.
 --
--- @use store/record
+-- @use store/record: owner_state, record
 -- @use store/state: final, is_attempt_limit, is_run
 -- @use task/identity: drained
 -- @use wait/wait: patience_end
@@ -52,9 +52,12 @@ local function retry_at(task, failure)
 end
 
 -- cancelled returns the end of a cancelled task, as task/finish.lua takes it.
-local function cancelled(reason, call)
-  return {status = "CANCELLED", reason = "cancelled", call = call,
-    error = reason and reason ~= "" and reason or "Task cancelled"}
+--
+--   text    what its canceller says, or nil
+--   call    the call that ends it, or nil
+--   reason  why it was cancelled; nil: a client did
+local function cancelled(text, call, reason)
+  return {status = "CANCELLED", reason = reason or "cancelled", call = call, error = text and text ~= "" and text or "Task cancelled"}
 end
 
 -- timed_out returns the end of a task that timed out, as task/finish.lua takes it.
@@ -97,13 +100,26 @@ local function ancestor_end(tx, id)
   return first, ancestor
 end
 
--- earliest returns the instant that decides and its kind: ancestor, workflow, execution, queue, attempt, grace, or
--- patience (its own limit in its owner's wait). They are tested from the outermost to the innermost, and a later one
--- must be strictly earlier to replace the one before.
+-- earliest returns the instant that decides and its kind: ancestor, workflow, execution, queue, attempt, grace, patience (its
+-- own limit in its owner's wait), or fires (of a timer). They are tested from the outermost to the innermost, and a later
+-- one must be strictly earlier to replace the one before; but a timer fires if it is not later. For an ancestor, it also
+-- returns whether that timed out.
+--
+-- An owner that is out of time is such an ancestor, although its end is not written yet. Its deadline needs no look, since its
+-- children have that as `until`. Its own limit in a wait is no certain end: that wait can have been decided before.
 local function earliest(tx, task)
   local at = tx.at
   local first, ancestor = ancestor_end(tx, task.id)
   local kind = first and "ancestor"
+  local above = first and record.get(tx, ancestor)
+  local timeout = above and above.timed_out
+  local owner = task.owner and owner_state(tx, task)
+  if owner and (owner.owner or owner.role and owner.available_at or owner.grace_at or owner.limit_at and tonumber(owner.limit_at) < at) then
+    local ok, ends, how, by_timeout = pcall(earliest, tx, owner) -- a damaged owner is put aside by itself, not with its children
+    if ok and ends and how ~= "patience" and not (first and first <= ends) then
+      first, kind, timeout = ends, "ancestor", not owner.cancel_at and how ~= "fires" and (how ~= "ancestor" or by_timeout)
+    end
+  end
   local bound = tonumber(task["until"])
   if bound and bound < at and (not first or bound < first) then
     first, kind = bound, "workflow"
@@ -114,10 +130,12 @@ local function earliest(tx, task)
   end
   local limit = tonumber(task.limit_at)
   if limit and limit < at and (not first or limit < first) then
-    if not is_attempt_limit(task) then
-      first, kind = limit, "queue"
-    elseif not retry_at(task, {class = "timeout", since = limit}) then
-      first, kind = limit, "attempt"
+    local retried = is_attempt_limit(task) and retry_at(task, {class = "timeout", since = limit})
+    local line = retried and retried + (tonumber(task.queue_timeout_ms) or math.huge)
+    if not retried then
+      first, kind = limit, is_attempt_limit(task) and "attempt" or "queue"
+    elseif line < at and not (first and first <= line) then
+      first, kind = line, "queue"
     end
   end
   local grace = tonumber(task.grace_at)
@@ -128,7 +146,13 @@ local function earliest(tx, task)
   if patience and patience < at and (not first or patience < first) then
     first, kind = patience, "patience"
   end
-  return first, kind, ancestor
+  if task.role == "timer" then
+    local fires = tonumber(task.available_at)
+    if fires <= at and not (first and first < fires) then
+      first, kind = fires, "fires"
+    end
+  end
+  return first, kind, timeout
 end
 
 -- ending returns how a live task that is out of time ends, or nil if the task has time left. It never writes.
@@ -136,28 +160,24 @@ end
 -- attempt, the end of its grace, its own limit in a wait, or a timer's own instant. Of equal instants the outermost
 -- decides. So the result does not depend on which reaper sweeps, in which order, or how late.
 --
--- A task is out of time when the instant is strictly before now: at its deadline a task is still alive, and a
--- timer that is due at its deadline fires. The limit of an attempt that will be retried ends no task
--- (task/finish.lua).
+-- One rule orders what happens in one ms: timers fire, then calls are made, then limits end what still lives. So a timer is
+-- due when its instant has come, and a limit when its instant is strictly before now: at its deadline a task is still
+-- alive, and a timer that is due at its deadline, or in the ms in which its owner ends, fires. The limit of an attempt that
+-- will be retried ends no task (task/finish.lua), but the limit of the line after it does.
 local function ending(tx, task)
-  local first, kind, ancestor = earliest(tx, task)
-  if task.role == "timer" then
-    local fires = tonumber(task.available_at)
-    if fires <= tx.at and (not first or fires < first or fires == first and kind ~= "ancestor") then
-      return {status = "COMPLETED", result = "", completed_at = fires}
-    end
-  end
+  local first, kind, timeout = earliest(tx, task)
   if not first then
     return nil
+  elseif kind == "fires" then
+    return {status = "COMPLETED", result = "", completed_at = first}
   elseif task.cancel_at then
-    local over = cancelled(task.cancel_reason)
+    local over = cancelled(task.cancel_reason, nil, task.reason)
     over.completed_at = first
     return over
   elseif kind == "patience" then
     return {status = "CANCELLED", reason = "wait_timeout", error = "Wait timed out", completed_at = first}
   elseif kind == "ancestor" then
-    local above = record.get(tx, ancestor)
-    if not above or not above.timed_out then
+    if not timeout then
       return {status = "CANCELLED", reason = "owner_ended", error = "Owner ended", completed_at = first}
     end
     kind = "workflow"

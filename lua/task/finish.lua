@@ -275,16 +275,17 @@ end
 -- handler stops, at the end of the grace, or when its time is up. Every other task ends at once.
 --
 --   outcome  the end of the task, if it ends now (task/ending.lua)
---   reason   the reason that the record keeps during a grace, cut to 4,096 bytes
+--   text     the text that the record keeps during a grace, cut to 4,096 bytes
 --   call     the call that cancels the task, or nil
-local function cancel_task(tx, task, outcome, reason, call)
+local function cancel_task(tx, task, outcome, text, call)
   if task.status ~= "RUNNING" or not task.cancel_grace_ms then
     finish(tx, task, outcome)
   elseif not task.cancel_at then
     local grace_end, last = tx.at + tonumber(task.cancel_grace_ms), final(task)
     record.set(tx, task, "cancel_at", tx.now)
     record.set(tx, task, "grace_at", string.format("%d", last and math.min(last, grace_end) or grace_end))
-    record.set(tx, task, "cancel_reason", string.sub(reason, 1, 4096))
+    record.set(tx, task, "reason", outcome.reason) -- the end has it, however the grace ends
+    record.set(tx, task, "cancel_reason", string.sub(text, 1, 4096))
     record.set(tx, task, "cancelled_by", call)
     schedule_limit(tx, task)
     publish.stop(tx, task, "cancelling")
@@ -311,11 +312,14 @@ local function load_task(tx, id)
   end
   if live(task) and may_be_over(tx, task) then
     local over = ending(tx, task)
-    local limit = task.limit_at
+    local limit = task.limit_at and tonumber(task.limit_at)
+    -- An attempt that is retried ended before the task: afterwards its time in line, for example, ends the task.
+    if limit and limit < tx.at and not (over and over.completed_at <= limit) and is_attempt_limit(task) then
+      fail_attempt(tx, task, {class = "timeout", since = limit, code = ""})
+      over = live(task) and ending(tx, task)
+    end
     if over then
       finish(tx, task, over)
-    elseif limit and tonumber(limit) < tx.at and is_attempt_limit(task) then
-      fail_attempt(tx, task, {class = "timeout", since = tonumber(limit), code = ""})
     end
   end
   return task

@@ -74,14 +74,18 @@ local function put_aside(tx, id, why, clocks)
   emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))
 end
 
--- line_up puts a PENDING task in line, and starts the limit of the line. The attempt of an agent that was woken
--- continues, with its limit (attempt_at).
+-- line_limit returns the instant at which a task has been in line too long, or nil. It counts from the instant at which the
+-- task was ready, and not from the call that noticed: a late reaper gives no task more time.
+local function line_limit(task, ready)
+  return task.queue_timeout_ms and ready + task.queue_timeout_ms or nil
+end
+
+-- line_up puts a PENDING task in line. The attempt of an agent that was woken continues, with its limit (attempt_at).
 --
---   front  the task was given back: it gets a place at the front of the line
---   limit  the instant at which it has been in line too long, if that was known before; nil: its queue_timeout from now
-local function line_up(tx, task, front, limit)
+--   front    the task was given back: it gets a place at the front of the line
+--   instant  when it has been in line too long, or nil
+local function line_up(tx, task, front, instant)
   place(tx, task.id, task.queue, task.priority, task.woken and "woken" or front and "front")
-  local instant = limit or task.queue_timeout_ms and tx.at + task.queue_timeout_ms
   local attempt_end = tonumber(task.attempt_at)
   if attempt_end and not (instant and instant < attempt_end) then
     instant = attempt_end
@@ -104,7 +108,7 @@ local function mend_place(tx, task)
   elseif type(attempt("ZSCORE", tx.key.ready .. task.queue, task.id)) == "string" then
     return nil
   elseif attempt("EXISTS", tx.key.state .. task.id) == 1 then
-    line_up(tx, task)
+    line_up(tx, task, false, tonumber(task.limit_at) or line_limit(task, tx.at))
     return nil
   end
   local why = "its state is lost: it is PENDING, but neither in line nor delayed"
@@ -133,7 +137,7 @@ end
 
 -- put_back makes a task whose attempt is over PENDING again: in line, or delayed.
 --
---   start  the instant from which on it can be claimed; at or before now: at once
+--   start  the instant from which on it can be claimed; at or before now: at once. The limit of the line counts from it
 --   front  the task is not at fault: it gets a place at the front of the line
 --   unfit  its worker has no handler for its kind. Its time in line continues (line_at), and it is delayed: 10 ms, twice as
 --          long each further time in a row (passed_on), until start or for 1 s at most
@@ -158,13 +162,14 @@ local function put_back(tx, task, start, front, unfit)
   if unfit then
     record.set(tx, task, "passed_on", string.format("%d", passed + 1))
   end
+  limit = limit or line_limit(task, start)
   if start > tx.at then
     record.set(tx, task, "available_at", string.format("%d", start))
     index.add(tx, tx.key.delayed, task.available_at, task.id)
     alarm.note(tx, start)
     set_limit(tx, task, limit)
   else
-    record.set(tx, task, "ready_at", tx.now)
+    record.set(tx, task, "ready_at", string.format("%d", start))
     line_up(tx, task, front, limit)
   end
 end

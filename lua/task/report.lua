@@ -173,7 +173,7 @@ local function report(tx, o, worker, call)
   task.reported = true
   task.worker = worker -- named in the event and the record of the end, even if its lease was lost
   if task.cancel_at then -- it ends as cancelled, whatever its handler reports
-    local over = cancelled(task.cancel_reason, call)
+    local over = cancelled(task.cancel_reason, call, task.reason)
     over.by_worker = true
     finish(tx, task, over)
   else

@@ -124,7 +124,7 @@ func (p *player) drawWait(t *rapid.T, agent string, n int) map[string]string {
 	}
 	one("digest", "d1", "d1", "d1", "d1", "d1", "d2")
 	one("mode", "all", "any", "n_of_m", "any_ok", "fail_fast", "n_settled", "settled", "all", "peek")
-	one("from", "registered", "first", "registered")
+	one("from", "registered", "first", "registered", fmt.Sprint(p.m.now-rapid.Int64Range(0, 12).Draw(t, "since")))
 	one("on_timeout", "fail", "proceed_with_available")
 	one("on_pending", "cancel", "keep")
 	one("on_losers", "keep", "cancel")

@@ -53,7 +53,10 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 		m.admit(one, c.children[slices.IndexFunc(c.children, func(f map[string]string) bool { return f["id"] == one.id })])
 	}
 	m.write(t, c.note)
-	if c.fields["mode"] == "collect" && last && m.collected(t, c, w, made) {
+	if from := engine.Number(c.fields["from"]); from > 0 && w.ends == 0 && c.fields["limit_ms"] != "" && (last || c.fields["limit_ms"] != "computed") {
+		w.ends = from + w.limit(c, standing)
+	}
+	if c.fields["mode"] == "collect" && last && m.collected(t, w, made) {
 		return m.goOn(t, w, nil)
 	}
 	open := m.weigh(t, w, standing, last)
@@ -92,15 +95,20 @@ func (m *model) look(members []modelMember, made []*modelTask) (standing []model
 func (w *modelWait) enter(standing []modelStanding) {
 	for _, s := range standing {
 		w.members = append(slices.Clip(w.members), s.name)
-		span := s.task.ms("attempt_timeout_ms")
-		if span == 0 && s.task.deadline != 0 {
-			span = s.task.deadline - s.task.created
-		}
-		w.longest = max(w.longest, span)
+		w.longest = max(w.longest, s.span())
 		if s.mask != "" {
 			w.masks[s.name] = s.mask
 		}
 	}
+}
+
+// span returns the longest time that a member can take, 0 if it has no limit.
+func (s modelStanding) span() int64 {
+	span := s.task.ms("attempt_timeout_ms")
+	if span == 0 && s.task.deadline != 0 {
+		span = s.task.deadline - s.task.created
+	}
+	return span
 }
 
 // bear starts the members' own limits. A limit that an earlier attempt started is kept.
@@ -143,7 +151,9 @@ func (m *model) weigh(t *modelTask, w *modelWait, standing []modelStanding, last
 		return s.task.status == "" || s.task.lives() || w.ends != 0 && s.task.completed > w.ends
 	})
 	w.enter(standing)
-	slices.SortStableFunc(ended, func(a, b modelStanding) int { return cmp.Compare(a.task.completed, b.task.completed) })
+	slices.SortStableFunc(ended, func(a, b modelStanding) int {
+		return cmp.Or(cmp.Compare(a.task.completed, b.task.completed), first(a.task.fired(), b.task.fired()))
+	})
 	// A join is over at once if a member had failed before it began.
 	over := func() bool {
 		if !last || w.fields["mode"] == "peek" {
@@ -201,19 +211,30 @@ func (m *model) goOn(t *modelTask, w *modelWait, open []modelStanding) string {
 	return "READY " + w.verdict(m.now)
 }
 
+// limit returns the span of the wait's limit, 0 for none.
+//
+//	more  members that are not entered yet
+func (w *modelWait) limit(c modelCall, more []modelStanding) int64 {
+	longest := w.longest
+	for _, s := range more {
+		longest = max(longest, s.span())
+	}
+	switch {
+	case c.fields["limit_ms"] != "computed":
+		return engine.Number(c.fields["limit_ms"])
+	case longest == 0:
+		return 1_800_000
+	}
+	return min(longest*w.size*3/2, 1_800_000)
+}
+
 // rest makes the agent wait.
 func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string {
 	w.state, w.since = "open", m.now
 	if over {
 		w.state, w.fired = "fired", m.now
 	}
-	w.span = engine.Number(c.fields["limit_ms"])
-	if c.fields["limit_ms"] == "computed" {
-		w.span = min(w.longest*w.size*3/2, 1_800_000)
-		if w.longest == 0 {
-			w.span = 1_800_000
-		}
-	}
+	w.span = w.limit(c, nil)
 	from := engine.Number(c.fields["from"])
 	if first := c.fields["from"] == "first"; first && len(w.settled) > 0 {
 		w.first = m.now

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
@@ -66,10 +65,12 @@ func (m *model) endDue(owner *modelTask, upto int64, made ...*modelTask) []*mode
 			continue
 		}
 		if over := m.over(t); over != nil && over.at <= upto {
-			due = append(due, modelDue{task: t, at: over.at})
+			due = append(due, modelDue{task: t, at: over.at, fired: over.kind == "fires"})
 		}
 	}
-	slices.SortFunc(due, func(a, b modelDue) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.task.id, b.task.id)) })
+	slices.SortFunc(due, func(a, b modelDue) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), first(a.fired, b.fired), cmp.Compare(a.task.id, b.task.id))
+	})
 	var ended []*modelTask
 	for _, d := range due {
 		m.touch(d.task.id)
@@ -94,26 +95,22 @@ func (m *model) collect(owner *modelTask, written []*modelTask, upto int64) {
 	for _, t := range written {
 		upto = max(upto, t.completed)
 	}
-	first := firstEnd(append(slices.Clip(written), m.endDue(owner, upto)...))
-	if first == nil || w.ends != 0 && first.completed > w.ends {
+	earliest := firstEnd(append(slices.Clip(written), m.endDue(owner, upto)...))
+	if earliest == nil || w.ends != 0 && earliest.completed > w.ends {
 		return
 	}
-	w.state, w.reason, w.winner, w.fired = "fired", "satisfied", lastPart(first.id), max(first.completed, w.since)
+	w.state, w.reason, w.winner, w.fired = "fired", "satisfied", lastPart(earliest.id), max(earliest.completed, w.since)
 	m.fired = append(m.fired, owner.id)
 }
 
 // collected gives an agent the ends that are there when it comes to a wait. If the limit of the wait was over before the
 // first of them, the agent must wait.
-func (m *model) collected(t *modelTask, c modelCall, w *modelWait, made []*modelTask) bool {
+func (m *model) collected(t *modelTask, w *modelWait, made []*modelTask) bool {
 	m.endDue(t, m.now, made...)
 	if len(t.ends) == 0 {
 		return false
 	}
-	limit := w.ends
-	if span := engine.Number(c.fields["limit_ms"]); limit == 0 && span > 0 && engine.Number(c.fields["from"]) > 0 {
-		limit = engine.Number(c.fields["from"]) + span
-	}
-	if limit != 0 && limit < m.now {
+	if limit := w.ends; limit != 0 && limit < m.now {
 		var kept []*modelTask
 		for _, name := range t.ends[:min(len(t.ends), mostEnds)] {
 			kept = append(kept, m.tasks[t.id+"."+name])

@@ -215,7 +215,9 @@ func (m *model) create(t *modelTask) {
 	m.list(t.queue()).counts["enqueued"]++
 	m.figureNew(t)
 	if t.available == 0 && t.given["role"] == "" {
-		m.ready(t, false, 0)
+		m.ready(t, false, m.now, 0)
+	} else if span := t.ms("queue_timeout_ms"); span != 0 && t.given["role"] == "" {
+		m.setLimit(t, t.available+span)
 	}
 	m.emit("task_enqueued", t.id)
 }

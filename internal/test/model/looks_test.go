@@ -54,13 +54,14 @@ func compareLooks(t *testing.T, rdb *redis.Client, seed uint64, n int) {
 	for i := range n {
 		s := stages[i%len(stages)]
 		plan := drawLook(rand.New(rand.NewPCG(seed, uint64(i))), s.q.Partitions())
-		prompt := s.play(plan, func(int) bool { return true })
+		prompt := s.play(plan, look{sweeps: func(int) bool { return true }})
 		verdicts[fmt.Sprint(plan.wait.Mode, " ", cmp.Or(prompt.verdict.Reason, "none"))]++
-		for name, looks := range map[string]func(int) bool{
-			"rare sweeps": func(at int) bool { return slices.Contains(plan.looks, at) },
-			"no sweeps":   func(int) bool { return false },
+		for name, look := range map[string]look{
+			"rare sweeps":   {sweeps: func(at int) bool { return slices.Contains(plan.looks, at) }},
+			"no sweeps":     {sweeps: never},
+			"stale reports": {sweeps: never, stale: true},
 		} {
-			late := s.play(plan, looks)
+			late := s.play(plan, look)
 			for _, difference := range prompt.differences(&plan, late) {
 				why := excused(&plan, prompt, late, difference)
 				if why == "" {
@@ -75,6 +76,14 @@ func compareLooks(t *testing.T, rdb *redis.Client, seed uint64, n int) {
 	t.Logf("sequences: %d", n)
 }
 
+// look says who looks when in a play.
+type look struct {
+	sweeps func(at int) bool
+	stale  bool // reports of a worker that holds nothing: they change nothing, but end what is due
+}
+
+func never(int) bool { return false }
+
 // lookStage is a namespace whose clock only the plays move. All plays use the same stage.
 type lookStage struct {
 	*testing.T
@@ -87,28 +96,29 @@ type lookStage struct {
 
 // lookResult is the result of a play.
 type lookResult struct {
-	agent   string // its status
+	agent   lookEnding
 	verdict queue.WaitOutcome
 	at      int64
-	members []lookMemberEnd
+	members []lookEnding
 }
 
-type lookMemberEnd struct {
+type lookEnding struct {
 	status, reason string
 	at             int64
 	started        bool
 }
 
 func (r lookResult) String() string {
-	return fmt.Sprintf("%s %s by %s at %d, settled %v; members %v", r.agent, r.verdict.Reason, r.verdict.Winner, r.at, r.verdict.Settled, r.members)
+	return fmt.Sprintf("%v %s by %s at %d, settled %v; members %v", r.agent, r.verdict.Reason, r.verdict.Winner, r.at, r.verdict.Settled, r.members)
 }
 
 func (p lookPlan) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "partition %d, from %d: %+v, looks at %v\n", p.partition, p.begins, p.wait, p.looks)
+	fmt.Fprintf(&text, "partition %d, from %d: %+v from %d, looks at %v, stale reports at %v\n", p.partition, p.begins, p.wait, p.from, p.looks, p.stale)
+	fmt.Fprintf(&text, "  agent: timeout %v, attempt %v, queue %v\n", p.agent.Timeout, p.agent.AttemptTimeout, p.agent.QueueTimeout)
 	for _, m := range p.members {
-		fmt.Fprintf(&text, "  %s %s within %d mask %q late %v: timeout %v on %s, queue %v, attempt %v on %s retries %d, fires %v, grace %v, priority %d\n", m.name, m.sort, m.within, m.mask, m.late,
-			m.task.Timeout, m.task.OnDeadline, m.task.QueueTimeout, m.task.AttemptTimeout, m.task.OnTimeout, m.task.MaxRetries, m.task.Delay, m.task.CancelGrace, m.task.Priority)
+		fmt.Fprintf(&text, "  %s %s within %d mask %q late %v: timeout %v on %s, queue %v, attempt %v on %s retries %d after %v, delay %v, grace %v, priority %d\n", m.name, m.sort, m.within, m.mask, m.late,
+			m.task.Timeout, m.task.OnDeadline, m.task.QueueTimeout, m.task.AttemptTimeout, m.task.OnTimeout, m.task.MaxRetries, m.task.Backoff.Delay, m.task.Delay, m.task.CancelGrace, m.task.Priority)
 	}
 	for _, a := range p.acts {
 		fmt.Fprintf(&text, "  at %d %s %s\n", a.at, a.op, p.members[a.member].name)
@@ -116,8 +126,8 @@ func (p lookPlan) String() string {
 	return text.String()
 }
 
-// play plays a plan, with a sweep at each instant for which looks returns true.
-func (s *lookStage) play(p lookPlan, looks func(at int) bool) lookResult {
+// play plays a plan.
+func (s *lookStage) play(p lookPlan, l look) lookResult {
 	s.Helper()
 	s.plays++
 	s.base = s.base.Add(time.Hour)
@@ -127,11 +137,14 @@ func (s *lookStage) play(p lookPlan, looks func(at int) bool) lookResult {
 	g.start()
 	for at, next := 0, 0; at < lookEnd; at++ {
 		acts := at == p.begins || slices.ContainsFunc(p.acts, func(a lookAct) bool { return a.at == at })
-		look := looks(at) && (at >= next || acts)
-		if !acts && !look {
+		look, stale := l.sweeps(at) && (at >= next || acts), l.stale && slices.Contains(p.stale, at)
+		if !acts && !look && !stale {
 			continue
 		}
 		s.clock(at)
+		if stale {
+			g.reportOnAll()
+		}
 		if look {
 			s.rest()
 		}
@@ -202,7 +215,7 @@ func (g *lookGame) fetch(worker, name string) {
 // start makes the agent, and the members that exist before the wait.
 func (g *lookGame) start() {
 	for g.agent == "" {
-		r, err := g.q.Enqueue(g.ctx, queue.Task{Kind: "agent", Queue: "agents"})
+		r, err := g.q.Enqueue(g.ctx, g.lookPlan.agent)
 		g.check(err)
 		if p, err := queue.PartitionOf(r.ID); err == nil && p == g.partition {
 			g.agent = r.ID
@@ -223,6 +236,9 @@ func (g *lookGame) start() {
 
 func (g *lookGame) suspend() {
 	s := claim.Suspension{Agent: g.agent, Epoch: g.epochs[g.agent], Worker: "w1", Wait: g.wait}
+	if g.from >= 0 {
+		s.Wait.From = g.base.Add(time.Duration(g.from) * time.Millisecond)
+	}
 	for _, m := range g.members {
 		s.Wait.Members = append(s.Wait.Members, claim.Member{ID: g.id(m), Patience: time.Duration(m.within) * time.Millisecond, Mask: m.mask})
 		if m.late {
@@ -230,6 +246,18 @@ func (g *lookGame) suspend() {
 		}
 	}
 	_, err := claim.Of(g.q).Suspend(g.ctx, s)
+	if !errors.Is(err, refusal.ErrNotHeld) {
+		g.check(err)
+	}
+}
+
+// reportOnAll reports on every task as a worker that does not hold it. The report is refused, after what is due has ended.
+func (g *lookGame) reportOnAll() {
+	outcomes := []queue.Outcome{{ID: g.agent, Epoch: 999, Verb: queue.Complete}}
+	for _, m := range g.members {
+		outcomes = append(outcomes, queue.Outcome{ID: g.id(m), Epoch: 999, Verb: queue.Complete})
+	}
+	_, err := claim.Of(g.q).Settle(g.ctx, g.partition, "w9", queue.NewCall(), outcomes, claim.Ask{})
 	g.check(err)
 }
 
@@ -283,7 +311,7 @@ func (g *lookGame) since(at time.Time) int64 {
 func (g *lookGame) result() lookResult {
 	agent, err := g.q.Get(g.ctx, g.agent)
 	g.check(err)
-	r := lookResult{agent: string(agent.Status)}
+	r := lookResult{agent: g.ending(agent)}
 	memory, err := claim.Of(g.q).Recall(g.ctx, g.agent)
 	g.check(err)
 	if o, ok := queue.ReadWaitOutcome(memory.Journal[1]); ok {
@@ -292,19 +320,23 @@ func (g *lookGame) result() lookResult {
 	for _, m := range g.members {
 		record, err := g.q.Get(g.ctx, g.id(m))
 		if errors.Is(err, refusal.ErrNotFound) {
-			r.members = append(r.members, lookMemberEnd{status: "none"})
+			r.members = append(r.members, lookEnding{status: "none"})
 			continue
 		}
 		g.check(err)
-		e := lookMemberEnd{status: string(record.Status), reason: cmp.Or(string(record.TimeoutType), string(record.Reason)), started: !record.StartedAt.IsZero()}
-		if record.Status.Ended() {
-			e.at = g.since(record.CompletedAt)
-		}
-		r.members = append(r.members, e)
+		r.members = append(r.members, g.ending(record))
 	}
 	_, err = g.q.Cancel(g.ctx, g.agent, "")
 	g.check(err)
 	return r
+}
+
+func (g *lookGame) ending(r *queue.Record) lookEnding {
+	e := lookEnding{status: string(r.Status), reason: cmp.Or(string(r.TimeoutType), string(r.Reason)), started: !r.StartedAt.IsZero()}
+	if r.Status.Ended() {
+		e.at = g.since(r.CompletedAt)
+	}
+	return e
 }
 
 // lookDifference is a difference between two plays.
@@ -339,12 +371,19 @@ func excused(p *lookPlan, prompt, late lookResult, d lookDifference) string {
 		return "Within ends a member until a call finds that the wait is over"
 	case slices.ContainsFunc(p.members, func(m lookMember) bool { return m.within > 0 && m.task.CancelGrace > 0 }):
 		return "a grace starts when the cancel is written"
-	case prompt.agent == "CANCELLED" && d.member >= 0:
-		return "a member of an agent that has ended"
-	case prompt.tied() || late.tied():
-		return "two ends in one millisecond"
+	case p.agent.QueueTimeout > 0 && prompt.agent.reason == "queue":
+		return "an agent is in line when a call finds that its wait is over"
+	case prompt.agent.ended() && d.member >= 0 && (prompt.ofWait(d.member) || late.ofWait(d.member)):
+		return "a wait of an agent that has ended ends no member"
 	}
 	return ""
+}
+
+func (e lookEnding) ended() bool { return queue.Status(e.status).Ended() }
+
+// ofWait reports whether a member was cancelled by its wait.
+func (r lookResult) ofWait(member int) bool {
+	return r.members[member].reason == "not_needed" || r.members[member].reason == "wait_timeout"
 }
 
 // loser reports whether a member had not ended when the wait was over, and was cancelled for that.
@@ -359,16 +398,4 @@ func (r lookResult) loser(p *lookPlan, member int) bool {
 // uncounted reports whether a member had not ended when the wait was over.
 func (r lookResult) uncounted(p *lookPlan, member int) bool {
 	return member >= 0 && r.verdict.Reason != "" && !slices.Contains(r.verdict.Settled, p.members[member].name)
-}
-
-// tied reports whether two members ended in one millisecond.
-func (r lookResult) tied() bool {
-	seen := map[int64]bool{}
-	for _, e := range r.members {
-		if e.at != 0 && seen[e.at] {
-			return true
-		}
-		seen[e.at] = true
-	}
-	return false
 }

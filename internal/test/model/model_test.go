@@ -96,9 +96,8 @@ func (m *model) emit(words ...string) { m.events = append(m.events, strings.Join
 
 // modelInstant is an instant that ends a task.
 type modelInstant struct {
-	at       int64
-	kind     string
-	ancestor bool
+	at   int64
+	kind string
 }
 
 // over returns the instant that ends a task, or nil if the task has time left. The earliest
@@ -107,7 +106,7 @@ func (m *model) over(t *modelTask) *modelInstant {
 	var first *modelInstant
 	consider := func(at int64, kind string, ancestor bool) {
 		if at != 0 && (ancestor || at < m.now) && (first == nil || at < first.at) {
-			first = &modelInstant{at, kind, ancestor}
+			first = &modelInstant{at, kind}
 		}
 	}
 	var ancestors []string
@@ -121,20 +120,29 @@ func (m *model) over(t *modelTask) *modelInstant {
 		}
 		consider(m.drain[a], kind, true)
 	}
+	if owner := m.tasks[names.OwnerOf(t.id)]; owner.lives() { // an end of the owner that is not written yet
+		if end := m.over(owner); end != nil && end.kind != "patience" {
+			kind := "workflow"
+			if end.kind == "owner" || end.kind == "fires" || owner.cancelled != 0 {
+				kind = "owner"
+			}
+			consider(end.at, kind, true)
+		}
+	}
 	consider(t.until, "workflow", false)
 	consider(t.deadline, "execution", false)
 	if !t.attempted() {
 		consider(t.limit, "queue", false)
 	} else if start, _ := m.again(t, modelFailure{class: queue.ClassTimeout, since: t.limit, delay: backOff}); start == 0 {
 		consider(t.limit, "attempt", false)
+	} else if span := t.ms("queue_timeout_ms"); span != 0 && t.limit != 0 && t.limit < m.now {
+		consider(start+span, "queue", false)
 	}
 	consider(t.grace, "grace", false)
 	consider(m.patienceEnd(t), "patience", false)
-	// A timer that is due at its own deadline fires. At an ancestor's end it does not.
-	if t.given["role"] == "timer" && t.available <= m.now {
-		if first == nil || t.available < first.at || t.available == first.at && !first.ancestor {
-			first = &modelInstant{t.available, "fires", false}
-		}
+	// In one ms timers fire before limits end what still lives.
+	if t.given["role"] == "timer" && t.available <= m.now && (first == nil || t.available <= first.at) {
+		first = &modelInstant{t.available, "fires"}
 	}
 	return first
 }
@@ -146,10 +154,14 @@ func (m *model) touch(id string) *modelTask {
 		return t
 	}
 	over := m.over(t)
-	switch {
-	case over == nil && t.attempted() && t.limit != 0 && t.limit < m.now,
-		over != nil && over.kind == "attempt" && t.cancelled == 0:
+	if t.attempted() && t.limit != 0 && t.limit < m.now && t.cancelled == 0 && (over == nil || over.at > t.limit || over.kind == "attempt") {
 		m.attemptFailed(t, modelFailure{class: queue.ClassTimeout, since: t.limit, delay: backOff})
+		if !t.lives() {
+			return t
+		}
+		over = m.over(t)
+	}
+	switch {
 	case over == nil:
 	case over.kind == "fires":
 		m.end(t, modelEnding{status: queue.Completed, at: over.at})
@@ -174,7 +186,7 @@ func (m *model) timeOut(t *modelTask, at int64, kind string) {
 }
 
 func (m *model) endCancelled(t *modelTask, at int64, why string) {
-	m.end(t, modelEnding{status: queue.Cancelled, at: at, reason: "cancelled", failure: cmp.Or(why, "Task cancelled")})
+	m.end(t, modelEnding{status: queue.Cancelled, at: at, reason: cmp.Or(t.reason, "cancelled"), failure: cmp.Or(why, "Task cancelled")})
 }
 
 type modelEnding struct {

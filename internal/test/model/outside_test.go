@@ -18,7 +18,7 @@ func (m *model) cancel(call, reason, id string) string {
 	case t.lives() && t.cancelled != 0:
 		return "CANCELLING " + zeroless(t.grace)
 	case t.status == queue.Running && t.given["cancel_grace_ms"] != "":
-		m.spare(t, reason, call)
+		m.spare(t, "cancelled", reason, call)
 		return "CANCELLING " + zeroless(t.grace)
 	case t.lives():
 		t.call = call
@@ -32,8 +32,8 @@ func (m *model) cancel(call, reason, id string) string {
 }
 
 // spare gives the handler of a cancelled task its grace.
-func (m *model) spare(t *modelTask, reason, call string) {
-	t.cancelledBy, t.cancelled, t.cancelReason = call, m.now, reason
+func (m *model) spare(t *modelTask, reason, text, call string) {
+	t.cancelledBy, t.cancelled, t.reason, t.cancelReason = call, m.now, reason, text
 	t.grace = m.now + t.ms("cancel_grace_ms")
 	if t.final() != 0 {
 		t.grace = min(t.grace, t.final())
@@ -90,7 +90,7 @@ func (m *model) sweep() {
 	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
 		if t := m.touch(id); t.status == queue.Pending && t.available <= m.now {
 			t.readyAt, t.available = t.available, 0
-			m.ready(t, false, t.limit)
+			m.ready(t, false, t.readyAt, t.limit)
 		}
 	}
 	m.done()

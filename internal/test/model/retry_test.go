@@ -116,15 +116,19 @@ func (m *model) requeue(t *modelTask, start int64, front bool, line int64) {
 	t.attemptAt, t.lineAt, t.passedOn, t.woken = 0, 0, 0, false
 	if start > m.now {
 		t.available = start
+		if span := t.ms("queue_timeout_ms"); span != 0 && line == 0 {
+			line = start + span
+		}
 		m.setLimit(t, line)
 		return
 	}
-	t.readyAt = m.now
-	m.ready(t, front, line)
+	t.readyAt = start
+	m.ready(t, front, start, line)
 }
 
-// ready puts a task in line, until the instant line if that is not 0.
-func (m *model) ready(t *modelTask, front bool, line int64) {
+// ready puts a task in line, until the instant line if that is not 0. Otherwise its limit counts from the instant since which it
+// is ready.
+func (m *model) ready(t *modelTask, front bool, since, line int64) {
 	if t.woken {
 		m.seq++
 		t.place = m.seq - 1<<48 // agents that were woken come before all others, in the order they woke
@@ -137,7 +141,7 @@ func (m *model) ready(t *modelTask, front bool, line int64) {
 	}
 	instant := line
 	if span := t.ms("queue_timeout_ms"); span != 0 && line == 0 {
-		instant = m.now + span
+		instant = since + span
 	}
 	if t.attemptAt != 0 && (instant == 0 || t.attemptAt <= instant) {
 		instant = t.attemptAt // the attempt of a woken agent continues

@@ -159,6 +159,25 @@ type modelDue struct {
 	at        int64
 	impatient bool // its own limit in the wait ends it
 	dropped   bool // it has such a limit, but ended before it
+	fired     bool // it is a timer that fires then, and has not ended
+}
+
+func (d modelDue) fires() bool { return d.fired || d.task.fired() }
+
+// fired reports whether a task is a timer that has fired.
+func (t *modelTask) fired() bool {
+	return t.given["role"] == "timer" && t.status == queue.Completed && t.call == ""
+}
+
+// first compares two ends of one ms: a timer that fires comes first.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // countWait counts ends in the order of their instants. First it ends members whose time was up by
@@ -183,7 +202,7 @@ func (m *model) countWait(owner *modelTask, written []*modelTask, upto int64) (m
 		all, more = m.unseen(owner, all, upto)
 	}
 	slices.SortStableFunc(all, func(a, b modelDue) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(w.pending[lastPart(a.task.id)]%(1<<24), w.pending[lastPart(b.task.id)]%(1<<24)))
+		return cmp.Or(cmp.Compare(a.at, b.at), first(a.fires(), b.fires()), cmp.Compare(w.pending[lastPart(a.task.id)]%(1<<24), w.pending[lastPart(b.task.id)]%(1<<24)))
 	})
 	for _, d := range all {
 		name := lastPart(d.task.id)
@@ -229,7 +248,7 @@ func (m *model) unseen(owner *modelTask, all []modelDue, upto int64) (found []mo
 			continue
 		}
 		if over := m.over(t); over != nil && over.at <= min(upto, last) {
-			all = append(all, modelDue{task: t, at: over.at})
+			all = append(all, modelDue{task: t, at: over.at, fired: over.kind == "fires"})
 		}
 	}
 	for _, name := range impatient {
@@ -334,7 +353,7 @@ func (m *model) conclude(t *modelTask) {
 	m.value(t, "woken "+w.fields["mode"]+" "+w.reason, modelLags, m.now-w.fired)
 	m.leave(t)
 	t.status, t.woken, t.patience = queue.Pending, true, nil
-	m.ready(t, false, 0)
+	m.ready(t, false, w.fired, 0)
 	m.emit("task_resumed", t.id, w.reason, w.fields["mode"], w.entry)
 }
 
@@ -356,7 +375,7 @@ func (m *model) lose(id, why string, at int64) {
 	case !t.lives() || t.cancelled != 0:
 	case t.given["role"] != "" && strings.HasPrefix(lastPart(id), "s-"):
 	case t.status == queue.Running && t.given["cancel_grace_ms"] != "":
-		m.spare(t, text, "")
+		m.spare(t, reason, text, "")
 	default:
 		m.end(t, modelEnding{status: queue.Cancelled, at: at, reason: reason, failure: text})
 	}

@@ -21,6 +21,7 @@ var parts = map[string]part{
 	stories: {"queue", storyTests, nil},
 	// A rare mistake needs more sequences than a usual run plays. rapid must not spend time on a smaller example after a failure.
 	"model":       {"internal/test/model", "^TestModel$", []string{"-rapid.checks=600", "-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
+	"reasons":     {"internal/test/model", "^TestACancelledTaskKeepsItsReason$", nil},
 	"channels":    {"queue", "^TestMessagesAreSentBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
 	"words":       {"queue", "^TestErrorsOfABrokenRecordNameNoLineOfTheLua$", nil},
