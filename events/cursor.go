@@ -22,7 +22,8 @@ import (
 type Cursor string
 
 const (
-	// Oldest is before the oldest event that is kept.
+	// Oldest is before the first event of the namespace. Events that have been trimmed since are
+	// reported as a [Gap].
 	Oldest Cursor = ""
 	// Newest is after the newest event, so that only later events are read.
 	Newest Cursor = "now"

@@ -80,19 +80,19 @@ func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Dur
 	}
 }
 
-// begin decodes a cursor. It resolves Oldest and Newest to the present ends of the streams.
+// begin decodes a cursor. Oldest is before the first event that was ever written, so that trimmed events are reported. Newest is the
+// present end of each stream.
 func begin(ctx context.Context, q *queue.Queue, from Cursor) ([]place, error) {
-	if from != Oldest && from != Newest {
+	places := make([]place, q.Partitions())
+	if from == Oldest {
+		return places, nil
+	}
+	if from != Newest {
 		return from.places(q.Partitions())
 	}
-	places := make([]place, q.Partitions())
 	pages, err := readStreams(ctx, q, places, 0)
 	for p, page := range pages {
-		if from == Newest {
-			places[p] = page.end()
-		} else {
-			places[p] = page.start()
-		}
+		places[p] = page.end()
 	}
 	return places, err
 }

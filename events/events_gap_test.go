@@ -77,15 +77,20 @@ func TestTrimmedEventsAreReportedAsAGap(t *testing.T) {
 	}
 }
 
-func TestOldestReportsNoGap(t *testing.T) {
+// A program that reads for the first time learns that it does not see the first events.
+func TestOldestReportsWhatWasTrimmed(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Events: "all"})
 		queuetest.Busy(t, q, 4)
 		if err := rdb.XTrimMaxLen(context.Background(), q.EventsKey(0), 3).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if b := read(t, q, events.Oldest, 100); b.Gaps != nil || len(b.Events) != 3 {
-			t.Errorf("read %+v, want 3 events and no gap", b)
+		b := read(t, q, events.Oldest, 100)
+		if len(b.Events) != 3 || !reflect.DeepEqual(b.Gaps, []events.Gap{{Missed: b.Events[0].Number - 1, Oldest: b.Events[0].ID}}) {
+			t.Errorf("read %+v, want 3 events and a gap of the others", b)
+		}
+		if next := read(t, q, b.Next, 100); next.Gaps != nil || next.Events != nil {
+			t.Errorf("read on %+v, want nothing", next)
 		}
 	})
 }

@@ -50,9 +50,15 @@ func read1(q *queue.Queue) events.Cursor {
 }
 
 // readAll returns all events, read in batches of at most n.
-func readAll(tb testing.TB, q *queue.Queue, n int) (all []events.Event) {
+func readAll(tb testing.TB, q *queue.Queue, n int) []events.Event {
 	tb.Helper()
-	for at := events.Oldest; ; {
+	return readFrom(tb, q, events.Oldest, n)
+}
+
+// readFrom returns the events behind a cursor, none of which was lost, read in batches of at most n.
+func readFrom(tb testing.TB, q *queue.Queue, at events.Cursor, n int) (all []events.Event) {
+	tb.Helper()
+	for {
 		b := read(tb, q, at, n)
 		if len(b.Events) == 0 {
 			return all

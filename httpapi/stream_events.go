@@ -24,6 +24,7 @@ const (
 // eventList is a part of the events, and the cursor behind them.
 type eventList struct {
 	Events []events.Event `json:"events"`
+	Missed []events.Gap   `json:"missed,omitempty"` // without a cursor: the events that were removed before the oldest that is kept
 	Next   events.Cursor  `json:"next"`
 }
 
@@ -53,7 +54,7 @@ func getEvents(c *call) (any, error) {
 	f := &follower{c: c, at: positionOf(cursor)}
 	defer f.close()
 	first, err := f.read(c.query.number("limit"))
-	if err == nil {
+	if err == nil && cursor != events.Oldest {
 		err = lostEvents(first)
 	}
 	if err != nil {
@@ -82,7 +83,7 @@ func lostEvents(batch events.Batch) error {
 
 // pollEvents answers when there are events that the filters let pass, or the wait is over.
 func (c *call) pollEvents(f *follower, batch events.Batch) (any, error) {
-	answer := eventList{Events: c.selected(batch.Events)}
+	answer := eventList{Events: c.selected(batch.Events), Missed: batch.Gaps}
 	if len(answer.Events) == 0 && c.waits() {
 		ctx, over, stop := c.await()
 		defer stop()
