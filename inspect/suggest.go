@@ -18,10 +18,16 @@ type Suggestion struct {
 	P50, P99, P995 time.Duration
 }
 
-// Timeout returns a timeout that tasks of the kind rarely reach: the factor times P995. It is 0 if
-// P995 is unknown.
+// mostTimeout is 100 years, since a factor can be any number.
+const mostTimeout = 100 * 365 * 24 * time.Hour
+
+// Timeout returns a timeout that tasks of the kind rarely reach: the factor times P995, up to 100
+// years. It is 0 if P995 is unknown, or if the factor is not a positive number.
 func (s Suggestion) Timeout(factor float64) time.Duration {
-	return time.Duration(float64(s.P995) * factor).Round(time.Millisecond)
+	if s.P995 <= 0 || !(factor > 0) { // !(NaN > 0)
+		return 0
+	}
+	return time.Duration(min(float64(s.P995)*factor, float64(mostTimeout))).Round(time.Millisecond)
 }
 
 // Suggest returns the run times of tasks of these kinds, in all queues, since the namespace was

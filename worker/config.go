@@ -18,7 +18,8 @@ type Config struct {
 	// Defaults to {"default": 1}.
 	Queues map[string]int
 	// Strict lists the queues to take tasks from in strict order: the second queue gives
-	// tasks only when the first has none. Set Queues or Strict, not both.
+	// tasks only when the first has none. It can have 256 queues, which is how many one call
+	// reads. Set Queues or Strict, not both.
 	Strict []string
 	// TaskTimeout limits the run of a handler; 0 means no limit. If it is 0, Run uses the
 	// environment variable WORKER_TASK_TIMEOUT. At the limit the handler's context ends; if the
@@ -71,6 +72,9 @@ func (c *Config) complete(q *queue.Queue) {
 	}
 }
 
+// mostStrict is how many queues one call reads (lua/task/claim.lua). Calls for more queues take turns with them.
+const mostStrict = 256
+
 // check validates the config before anything starts.
 func (c *Config) check() error {
 	if err := c.checkDurations(); err != nil {
@@ -85,6 +89,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("worker: Config.Lease is %v: it must be at least 1s", c.Lease)
 	case len(c.Queues) > 0 && len(c.Strict) > 0:
 		return errors.New("worker: set Config.Queues or Config.Strict, not both")
+	case len(c.Strict) > mostStrict:
+		return fmt.Errorf("worker: Config.Strict has %d queues: a call reads %d in their order; give fewer, or Config.Queues, which has no order", len(c.Strict), mostStrict)
 	}
 	for name, weight := range c.Queues {
 		if weight < 1 {

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func TestMisuse(t *testing.T) {
 			{worker.Config{Lease: time.Second, Beat: time.Second}, "Beat"},
 			{worker.Config{Queues: map[string]int{"a": 0}}, `"a"`},
 			{worker.Config{Queues: map[string]int{"a": 1}, Strict: []string{"b"}}, "not both"},
+			{worker.Config{Strict: slices.Repeat([]string{"a"}, 257)}, "a call reads 256 in their order"},
 		} {
 			s.refuses(worker.New(s.q, c.config), c.why)
 		}
