@@ -254,7 +254,7 @@ func (a *audit) hook(id string, t map[string]string) {
 	}
 	a.must(t["deadline_at"] != "" && t["role"] == "", id, "is a hook, and must have a deadline and no role")
 	if task, ok := a.Tasks[subject]; ok {
-		a.must(!Live(task), id, "is the hook of a task that lives")
+		a.must(!Live(task) || !belongs(t, task), id, "is the hook of a task that lives") // the id can have another task now
 	}
 	for name := range t {
 		a.must(name == "hook_of" || !strings.HasPrefix(name, "hook_"), id, "is a hook and has %s", name)
@@ -270,7 +270,7 @@ func (a *audit) iff(key, id, score string, should bool) {
 	}
 }
 
-// belongs reports whether a child is of this owner, and not of an earlier task with the same id (lua/task/identity.lua).
+// belongs reports whether a child or hook is of this task, and not of an earlier task with the same id (lua/task/identity.lua).
 func belongs(child, owner map[string]string) bool {
 	if n := child["of_number"]; n != "" {
 		return n == cmp.Or(owner["number"], owner["created_at"])
