@@ -144,7 +144,7 @@ func TestEnqueueRefusesBadTimes(t *testing.T) {
 		task("a start beyond 2^53 ms", queue.Task{StartAt: time.UnixMilli(1<<53 + 1)}, "start", "2^53"),
 		task("a start before 1970", queue.Task{StartAt: time.Unix(-1, 0)}, "start", "between 1970 and"),
 		task("a start 1 ms after the deadline", queue.Task{StartAt: at.Add(1001 * time.Millisecond), Deadline: at.Add(time.Second)}, "available_at", "start earlier, or give it more time"),
-		task("a delay longer than the timeout", queue.Task{Delay: 2 * time.Second, Timeout: time.Second}, "available_at", "start earlier, or give it more time"),
+		task("a delay longer than the timeout", queue.Task{Delay: 2 * time.Second, Timeout: time.Second}, "delay_ms", "start earlier, or give it more time"),
 	}
 	spans := map[string]func(time.Duration) queue.Task{
 		"timeout":         func(d time.Duration) queue.Task { return queue.Task{Timeout: d} },

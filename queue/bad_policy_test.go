@@ -28,7 +28,6 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 		onEnqueue("an unknown policy", with(func(t *queue.Task) { t.OnTimeout = "again" }), "on timeout", `"again" must be fail or retry`),
 		onEnqueue("a policy that only an expression can have", with(func(t *queue.Task) { t.OnTimeout = "fail: because" }), "on timeout", "must be fail or retry"),
 		onEnqueue("an expression without retries", queue.Task{Retry: "true"}, "retry_expression", "needs max_retries of at least 1"),
-		onEnqueue("an expression and a policy", with(func(t *queue.Task) { t.Retry, t.OnTimeout = "true", queue.OnTimeoutFail }), "on timeout", "leave OnTimeout out"),
 
 		onEnqueue("a negative jitter", backoff(queue.Backoff{Delay: time.Second, Jitter: -0.1}), "jitter", "from 0 to 1"),
 		onEnqueue("a jitter of more than 1", backoff(queue.Backoff{Delay: time.Second, Jitter: 1.01}), "jitter", "from 0 to 1"),
@@ -130,7 +129,7 @@ func TestEnqueueRefusesBadPromises(t *testing.T) {
 		onEnqueue("a timer that is also a promise", queue.Task{Promise: true, Timer: true, Delay: time.Second}, "timer", "leave Promise out"),
 		onEnqueue("a timer without a time", queue.Task{Timer: true}, "timer", "needs Delay or StartAt"),
 		onEnqueue("a promise with a delay", queue.Task{Promise: true, Delay: time.Second}, "promise", "leave Delay and StartAt out, or make it a Timer"),
-		onEnqueue("a timer after its deadline", queue.Task{Timer: true, Delay: 2 * time.Second, Timeout: time.Second}, "available_at", "start earlier, or give it more time"),
+		onEnqueue("a timer after its deadline", queue.Task{Timer: true, Delay: 2 * time.Second, Timeout: time.Second}, "delay_ms", "start earlier, or give it more time"),
 	}
 	for claim, task := range map[string]queue.Task{
 		"retries":            {MaxRetries: 1},

@@ -11,6 +11,7 @@ import (
 
 // Defaults are the settings that a task of a kind uses if its producer does not set them. They are
 // stored in the namespace, so they apply to producers in any language. [Task] describes the fields.
+// Timeout counts from the earliest start of a task, and not from now as that of a Task.
 type Defaults struct {
 	Timeout, QueueTimeout, AttemptTimeout time.Duration
 	OnTimeout                             OnTimeout

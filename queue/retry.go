@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/field"
@@ -60,7 +61,11 @@ func (q *Queue) retry(ctx context.Context, call, id string, change func(*Task)) 
 		task.IdempotencyKey = fmt.Sprintf("retry-%x", sha256.Sum256([]byte(id+" "+call)))
 	}
 	if change != nil {
+		before := task
 		change(&task)
+		if task.Retry != before.Retry && task.OnTimeout == before.OnTimeout {
+			task.OnTimeout = "" // that of another expression
+		}
 	}
 	task.pin()
 	ctx, task.Headers = q.tracer.Again(ctx, spans.Task{ID: old.ID, Headers: old.Headers}, task.Headers)
@@ -91,8 +96,8 @@ func (r *Record) task() (Task, error) {
 		return t, nil
 	}
 	t.Priority, t.MaxRetries = r.Priority, cmp.Or(t.MaxRetries, NoRetries)
-	if t.Retry != "" || t.MaxRetries == NoRetries {
-		t.OnTimeout = ""
+	if t.MaxRetries == NoRetries || strings.HasPrefix(string(t.OnTimeout), "fail: ") {
+		t.OnTimeout = "" // the latter says why the expression could not be evaluated
 	}
 	// None, so that a default of the kind does not add a limit that the old task did not have.
 	for _, limit := range []*time.Duration{&t.QueueTimeout, &t.AttemptTimeout, &t.CancelGrace, &t.TimeoutGrace} {
@@ -102,8 +107,11 @@ func (r *Record) task() (Task, error) {
 }
 
 // pin sets policies that the new task leaves out, so that the kind's defaults do not apply to it. It
-// runs after change, because change may set Retry, and a task cannot have both Retry and OnTimeout.
+// runs after change, because change may set Retry, and then OnTimeout follows from the expression.
 func (t *Task) pin() {
+	for _, hook := range []*Hook{&t.Hooks.OnSuccess, &t.Hooks.OnFailure, &t.Hooks.OnTimeout, &t.Hooks.OnCancel} {
+		*hook = cmp.Or(*hook, NoHook)
+	}
 	if t.Promise || t.Timer {
 		return
 	}

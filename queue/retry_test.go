@@ -45,7 +45,8 @@ func TestRetryKeepsTheContentAndTheTimeLimits(t *testing.T) {
 				CancelGrace: time.Second, TimeoutGrace: 2 * time.Second, MaxRetries: 3, Backoff: queue.Backoff{Delay: time.Second, Exponential: true, Max: time.Minute, Jitter: 0.5},
 				Hooks:     queue.Hooks{OnSuccess: queue.Hook{Kind: "s"}, OnFailure: queue.Hook{Kind: "f", Queue: "urgent"}, OnTimeout: queue.Hook{Kind: "t"}, OnCancel: queue.Hook{Kind: "c"}},
 				Retention: time.Hour, IdempotencyKey: "key"},
-			"an expression":  {MaxRetries: 1, Retry: "tasks.k.code == 75", AttemptTimeout: time.Minute},
+			"an expression": {MaxRetries: 1, Retry: "tasks.k.code == 75", AttemptTimeout: time.Minute},
+			"an expression, and what follows a timeout": {MaxRetries: 1, Retry: "tasks.k.code == 75", OnTimeout: queue.OnTimeoutRetry, AttemptTimeout: time.Minute},
 			"no settings":    {},
 			"retries only":   {MaxRetries: 2},
 			"a large text":   {Payload: bytes.Repeat([]byte("p"), 2000)},
@@ -64,7 +65,8 @@ func TestRetryKeepsTheContentAndTheTimeLimits(t *testing.T) {
 			}
 			err = q.DefineKind(t.Context(), "k", queue.Defaults{Timeout: 9 * time.Hour, QueueTimeout: 9 * time.Minute, AttemptTimeout: 9 * time.Minute, CancelGrace: 9 * time.Second,
 				TimeoutGrace: 9 * time.Second, MaxRetries: 9, OnDeadline: queue.DeadlineFail, OnTimeout: queue.OnTimeoutRetry, Retention: 9 * time.Hour,
-				Backoff: queue.Backoff{Delay: time.Hour, Exponential: true, Max: 9 * time.Hour, Jitter: 0.9}})
+				Backoff: queue.Backoff{Delay: time.Hour, Exponential: true, Max: 9 * time.Hour, Jitter: 0.9},
+				Hooks:   queue.Hooks{OnSuccess: queue.Hook{Kind: "later"}, OnFailure: queue.Hook{Kind: "later"}, OnTimeout: queue.Hook{Kind: "later"}, OnCancel: queue.Hook{Kind: "later"}}})
 			if err != nil {
 				t.Fatal(err)
 			}

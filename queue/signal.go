@@ -18,8 +18,9 @@ import (
 // payload, it calls agentwait.NextSignal. Then the next signal of the name counts.
 //
 // Signal returns [refusal.ErrOwnerEnded] if the agent has ended, and [refusal.ErrNotFound]. It
-// returns [refusal.ErrInvalid] if the agent already waits for JSON and the payload is not JSON;
-// agentwait.SendSignal always sends JSON.
+// returns [refusal.ErrInvalid] if the agent already waits for JSON and the payload is not JSON
+// (agentwait.SendSignal always sends JSON), and for a promise or timer, which cannot wait. Whether
+// another task is an agent is not known before it waits: if it never does, the signal ends with it.
 //
 // A program that repeats Signal after [refusal.ErrUnknown] can settle the next signal of the name.
 // [Queue.SignalAs] prevents that.

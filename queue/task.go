@@ -45,7 +45,7 @@ type Task struct {
 	Timeout  time.Duration
 	Deadline time.Time
 	// DefaultTimeout is the Timeout of a task if neither its producer nor its kind sets a Timeout or
-	// Deadline. An owner sets it for its children.
+	// Deadline. It counts from the earliest start. An owner sets it for its children.
 	DefaultTimeout time.Duration
 	// Budget is for children only. It limits the child to a fraction of the owner's remaining time:
 	// with 0.5 the child times out after half of that time, if it has no earlier deadline. The owner
@@ -83,7 +83,8 @@ type Task struct {
 	// before the task's deadline, there is no retry.
 	Backoff Backoff
 	// Retry is an expression that decides whether a failed attempt is retried, within MaxRetries.
-	// It replaces the class of the failure and OnTimeout. It is a boolean expression in the
+	// It replaces the class of the failure. An attempt that takes too long is retried as OnTimeout
+	// says or, if that is not set, as the expression says. It is a boolean expression in the
 	// language of github.com/expr-lang/expr. It can read the task's own attempt:
 	// tasks.<kind>.phase ("Error", "Failed" or "Timeout"), .code, .msg and
 	// .outputs.parameters.<name>:
@@ -150,6 +151,7 @@ var nodeForm = regexp.MustCompile(`^[A-Za-z][\w-]{0,63} [0-9A-Za-z][\w.-]{0,63} 
 
 // None disables a time limit, even if the kind has a default. It can be the Timeout, QueueTimeout,
 // AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task, or the Delay of its Backoff.
+// NoHook is the same for hooks.
 const None time.Duration = math.MinInt64
 
 // NoRetries disables retries, even if the kind has a default.
@@ -227,6 +229,9 @@ func (t *Task) check(maxBytes int) error {
 		}
 		if err := checkKind("kind of hook "+hook.event, hook.Kind); err != nil {
 			return err
+		}
+		if hook.Kind == NoHook.Kind && hook.Queue != "" {
+			return refusal.Invalid("queue of hook "+hook.event, "%q cannot be given: the kind none is no hook", refusal.Clip(hook.Queue))
 		}
 		if hook.Queue != "" {
 			if err := checkQueue("queue of hook "+hook.event, hook.Queue); err != nil {
@@ -479,9 +484,6 @@ func (t *Task) checkPolicy() error {
 	if t.Retry == "" {
 		return nil
 	}
-	if t.OnTimeout != "" {
-		return refusal.Invalid("on timeout", "cannot be used with Retry: leave OnTimeout out, the expression decides about timeouts too")
-	}
 	return expr.CheckRetry(t.Kind, t.Retry)
 }
 
@@ -525,9 +527,11 @@ func (t *Task) policyFields(add func(string, any)) {
 	}
 	if t.Retry != "" {
 		add("retry_expression", expr.OneLine(t.Retry))
-		// Everything that the expression can read about a timeout is known now, so it is evaluated
-		// here, once. The script that ends such an attempt is in Lua and cannot evaluate it.
-		add("on_timeout", expr.Verdict(t.Kind, t.Retry, expr.TimedOut(t.Kind)))
+		if t.OnTimeout == "" {
+			// Everything that the expression can read about a timeout is known now, so it is evaluated
+			// here, once. The script that ends such an attempt is in Lua and cannot evaluate it.
+			add("on_timeout", expr.Verdict(t.Kind, t.Retry, expr.TimedOut(t.Kind)))
+		}
 	}
 }
 
@@ -561,6 +565,10 @@ type Hooks struct {
 // Hook is the kind of a hook, and its queue. Queue defaults to "default".
 type Hook struct{ Kind, Queue string }
 
+// NoHook disables a hook, even if the kind has a default. So no hook can be of a kind with the name
+// none.
+var NoHook = Hook{Kind: "none"}
+
 // HookPayload is the payload of a hook. It describes the task that ended.
 type HookPayload struct {
 	Event       string      `json:"event"` // success, failure, timeout or cancel
@@ -570,9 +578,9 @@ type HookPayload struct {
 	Status      Status      `json:"status"`
 	Reason      Reason      `json:"reason,omitempty"`
 	TimeoutType TimeoutType `json:"timeout_type,omitempty"`
-	Error       string      `json:"error,omitempty"`
-	Code        int         `json:"code,omitempty"` // exit code of the failed attempt, if the handler set one
-	CreatedAt   int64       `json:"created_at"`     // in ms since 1970, like the other instants
+	Error       string      `json:"error,omitempty"` // its first 4 KiB, with ? for bytes that are not UTF-8
+	Code        int         `json:"code,omitempty"`  // exit code of the failed attempt, if the handler set one
+	CreatedAt   int64       `json:"created_at"`      // in ms since 1970, like the other instants
 	StartedAt   int64       `json:"started_at,omitempty"`
 	DeadlineAt  int64       `json:"deadline_at,omitempty"`
 	CompletedAt int64       `json:"completed_at"`

@@ -10,12 +10,19 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// No command works on a namespace that a newer release has upgraded. Each says so, and changes nothing.
+// No command works on a namespace that a newer release has upgraded, or in which it has written what older programs must not touch. Each
+// says so, and changes nothing.
 func TestNoCommandWorksOnANewerVersion(t *testing.T) {
+	for _, version := range []string{"3", "2+parks"} {
+		t.Run(version, func(t *testing.T) { refusedByAll(t, version) })
+	}
+}
+
+func refusedByAll(t *testing.T, version string) {
 	rdb, url := database(t)
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
 	id := queuetest.Enqueue(t, q, queue.Task{}).ID
-	if err := rdb.HSet(t.Context(), q.Root(0), "version", "3").Err(); err != nil {
+	if err := rdb.HSet(t.Context(), q.Root(0), "version", version).Err(); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("CURFEW_REDIS_URL", url)
@@ -37,7 +44,7 @@ func TestNoCommandWorksOnANewerVersion(t *testing.T) {
 	}
 	url = " --redis " + url
 	expect(t, app.ExitFailed, "docs/how-to/upgrade.md", "doctor --namespace shop"+url)
-	expect(t, app.ExitFailed, "its records have version 3", "namespace create shop"+url)
+	expect(t, app.ExitFailed, "its records have version "+version, "namespace create shop"+url)
 	expect(t, 0, "this program does not know that version", "namespace ls"+url)
 	expect(t, app.ExitFailed, "or give --force", "namespace rm shop --yes"+url)
 	if after := redistest.Dump(t, rdb, ""); after != before {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,13 +14,16 @@ import (
 )
 
 // OtherVersion returns [refusal.ErrNewer] or [refusal.ErrOlder] if a library does not work with a version of records,
-// and [refusal.ErrRemoving] if the namespace is being removed.
+// and [refusal.ErrRemoving] if the namespace is being removed. Behind a plus, a version has what else a program must know.
 func OtherVersion(version string, mine lua.Versions) error {
+	version, more, _ := strings.Cut(version, "+")
 	number, err := strconv.Atoi(version)
 	kind := refusal.ErrNewer
 	switch {
 	case err != nil:
 		return refusal.ErrRemoving
+	case more != "":
+		return fmt.Errorf("%w: its records have %s, which this program does not know", kind, refusal.Clip(more))
 	case mine.Includes(number):
 		return nil
 	case number < mine.Oldest:

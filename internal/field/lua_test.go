@@ -76,7 +76,7 @@ func TestTheLuaHasTheSameFields(t *testing.T) {
 		if f.Type == field.Span && f.By != field.Client {
 			unit = f.Plain()
 		}
-		if r.unit != unit || r.none != (f.Type == field.Span && f.By == field.Kind) || (r.text == "hook") != (f.Type == field.Hook) {
+		if r.unit != unit || r.none != ((f.Type == field.Span || f.Type == field.Hook) && f.By == field.Kind) || (r.text == "hook") != (f.Type == field.Hook) {
 			t.Errorf("%s: the Lua has unit %q, none %v, text %q, want unit %q for this type", f.Name, r.unit, r.none, r.text, unit)
 		}
 		switch bounded := f.Type == field.Number || f.Type == field.Percent; {

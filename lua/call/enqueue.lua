@@ -11,7 +11,8 @@
 --         delay_ms | available_at         earliest start, from now or since 1970; absent: at once
 --         queue_timeout_ms   how long it can wait in line
 --         attempt_timeout_ms how long one attempt can take
---         on_timeout         what follows such an attempt: fail (default), or retry
+--         on_timeout         what follows such an attempt: fail (default), or retry. With retry_expression and
+--                            attempt_timeout_ms it must be given: retry, fail, or fail: and why
 --         warn_percent       part of its time after which one event deadline_near is written
 --         cancel_grace_ms    how long its handler can continue after a cancel
 --         timeout_grace_ms   how long before its time is up its worker ends the handler's context
@@ -34,7 +35,8 @@
 --         retry_of           id of the ended task that this task repeats by hand
 --         node               of a flow's run: the id of its definition, its version, and the name of the node
 --       An id with a dot is a child: its owner's id, a dot, and a counter or a name. The defaults of the kind
---       apply to fields that are absent. A time can be "none": it has no value, and no default applies.
+--       apply to fields that are absent. A time or hook can be "none": it has no value, and no default applies. A
+--       default timeout counts from the earliest start.
 --
 -- Returns  for each task one of
 --   deadline_at                  created, now or by an earlier copy of this call; "" for no deadline

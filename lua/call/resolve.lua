@@ -45,7 +45,7 @@ local function resolve_one(tx, id, note, verb, call)
   elseif verb == "complete" then
     finish(tx, task, {status = "COMPLETED", result = note, call = call})
   else
-    finish(tx, task, {status = "FAILED", reason = "rejected", error = note, call = call})
+    finish(tx, task, {status = "FAILED", reason = "rejected", error = note ~= "" and note or "Promise rejected", call = call})
   end
   return {"OK", task.status}
 end

@@ -4,8 +4,8 @@
 -- @use check/values: whole
 -- @use store/task_fields
 
--- spans are the durations for which a kind can have a default. A task sets one to "none" to have neither a value nor the default.
-local spans = {}
+-- nones are the fields that a task sets to "none" to have neither a value nor the default of its kind.
+local nones = {}
 
 -- The fields that callers can set, by name: false for those of which any value fits; those that have no meaning for a task that no
 -- worker runs; and by field the words that it can be.
@@ -17,7 +17,7 @@ for i = 1, #task_fields do -- ipairs does not exist while a library is being loa
     rows[row[1]] = (row.least or row.words or row.text) and row or false
   end
   if row.none then
-    spans[#spans + 1] = row[1]
+    nones[#nones + 1] = row[1]
   end
   if row.run then
     of_runs[#of_runs + 1] = row[1]
@@ -30,7 +30,7 @@ end
 
 local function hook(value)
   local kind, queue = string.match(#value <= 257 and value or "", "^(%w[%w._:/-]*) ?(.*)$")
-  local fits = kind and #kind <= 128 and #queue <= 128 and not string.find(kind, "^flow/") and
+  local fits = kind and #kind <= 128 and #queue <= 128 and not string.find(kind, "^flow/") and kind ~= "none" and
     (queue == "" and kind == value or string.find(queue, "^%w[%w._-]*$"))
   return fits, "a kind, or a kind, a space and a queue"
 end
@@ -55,18 +55,18 @@ local texts = {
     return #value <= 64 and string.find(value, "^%w[%w_-]*$"), "1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit"
   end,
   id = function(value)
-    return #value <= 512 and string.find(value, "^%d+%-%w[%w._!-]*$"), "the id of a task"
+    return #value <= 520 and string.find(value, "^%d+%-%w[%w._!-]*$"), "the id of a task" -- of a hook, too
   end,
 }
 
 local function check_field(name, value)
   local row = rows[name]
-  if row == false then
+  if row == false or row and row.none and value == "none" then
     return nil
   elseif not row then
     return name, "is not a field of a task"
   elseif row.least then
-    if not whole(value, row.least, row.most) and not (value == "none" and row.none) then
+    if not whole(value, row.least, row.most) then
       return name, "must be a whole number from " .. row.least .. " to " .. (row.most or "2^53")
     end
   elseif row.words then

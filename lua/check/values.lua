@@ -51,6 +51,15 @@ local function number(argv, i, each, what)
   return n
 end
 
+local function character(bytes)
+  return is_utf8(bytes) and bytes or "?"
+end
+
+-- valid_utf8 replaces bytes that are not UTF-8.
+local function valid_utf8(text)
+  return is_utf8(text) and text or (string.gsub(text, "[\128-\255][\128-\191]*", character))
+end
+
 -- names checks the names of kinds and queues. A function returns the field and the error, or nil.
 local names = {}
 

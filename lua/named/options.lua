@@ -1,17 +1,12 @@
 -- The arguments of functions for other languages: names and values, ids, numbers and durations.
 --
--- @use check/values: is_utf8, whole
+-- @use check/values: valid_utf8, whole
 -- @use store/now
-
-local function character(bytes)
-  return is_utf8(bytes) and bytes or "?"
-end
 
 -- clip shortens an argument to 64 bytes, and replaces control characters and bytes that are not UTF-8, so that an error
 -- can quote it: clients decode errors as UTF-8, and a newline would end the error.
 local function clip(text)
-  text = string.gsub(string.sub(text, 1, 64), "%c", "?")
-  return (string.gsub(text, "[\128-\255][\128-\191]*", character))
+  return valid_utf8((string.gsub(string.sub(text, 1, 64), "%c", "?")))
 end
 
 -- reject ends a function of the façade with the error reply "CURFEW WORD sentence". Nothing has been written by then.

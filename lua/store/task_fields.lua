@@ -4,7 +4,7 @@
 --   1            name in calls and records
 --   spec         how the spec has the field: "=" a line, ":" a text; absent: in no line of its own
 --   least, most  bounds of a whole number; most is 2^53 if absent
---   none         the time can be "none": it has no value, and no default of the kind applies
+--   none         it can be "none": it has no value, and no default of the kind applies
 --   words        the words that it can be
 --   text         the check of a text (check/fields.lua)
 --   unit         the name of a duration that is given with a unit; with _ms it is the name of one in ms
@@ -45,10 +45,10 @@ local task_fields = {
   {"enqueued_by", spec = "=", text = "word", by = "client"},
   {"retry_of", spec = "=", text = "id"},
   {"hook_of", spec = "=", by = "curfew"},
-  {"hook_success", spec = "=", text = "hook", by = "kind"},
-  {"hook_failure", spec = "=", text = "hook", by = "kind"},
-  {"hook_timeout", spec = "=", text = "hook", by = "kind"},
-  {"hook_cancel", spec = "=", text = "hook", by = "kind"},
+  {"hook_success", spec = "=", none = true, text = "hook", by = "kind"},
+  {"hook_failure", spec = "=", none = true, text = "hook", by = "kind"},
+  {"hook_timeout", spec = "=", none = true, text = "hook", by = "kind"},
+  {"hook_cancel", spec = "=", none = true, text = "hook", by = "kind"},
   {"node", spec = "=", text = "node", by = "client"},
   {"number", spec = "=", least = 0, by = "curfew"},
   {"of_number", spec = "=", least = 0, by = "curfew"},

@@ -6,12 +6,16 @@
 
 -- supported raises an error unless the namespace was opened and this library works with the version of its records.
 --
---   version  the field of the root
+--   version  the field of the root: a number, and behind a plus what else a program must know to keep the records whole
 local function supported(root, version)
   local number = tonumber(version)
   if not version then
     error(root .. " is not a namespace: open it first, with its number of partitions", 0)
   elseif not number then
+    local more = string.match(version, "^%d+%+(.+)$")
+    if more then
+      error("NEWER the records have " .. more .. ", which these functions do not know: load those of a newer release", 0)
+    end
     error(root .. " is not a namespace: it is being removed", 0)
   elseif number > versions.newest then
     error(string.format("NEWER the records have version %s, and these functions work with versions up to %d: load those of a newer release", version, versions.newest), 0)

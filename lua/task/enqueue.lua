@@ -21,7 +21,7 @@ local function read_shape(argv, i)
     none = none or value == "none"
   end
   fields.queue = fields.queue or "default"
-  return {fields = fields, field = field, why = why, none = none, checked = false, bad_name = false, bad_field = false, warns = false}, last + 1
+  return {fields = fields, field = field, why = why, none = none, checked = false, bad_name = false, bad_field = false, warns = false, default_timeout = false}, last + 1
 end
 
 -- read_tasks reads the tasks of a call, from argument `first` to the last.

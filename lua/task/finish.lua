@@ -1,5 +1,6 @@
 -- The end of a task or of an attempt, and what a task comes to when it is read.
 --
+-- @use check/values: valid_utf8
 -- @use queue/queue: count
 -- @use store/events: emit
 -- @use store/figures: figures, tally
@@ -17,11 +18,13 @@
 -- @use wait/journal
 -- @use wait/wait: count_end
 
+-- told returns the payload of a hook. Of the error it has the first 4,096 bytes: an error of a MiB can be 6 MiB of JSON, because a
+-- control character is six bytes there, and no client could enqueue that again.
 local function told(task, event)
   local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
   for _, name in ipairs({"kind", "queue", "reason", "timeout_type", "error", "status"}) do
     if task[name] then
-      words[#words + 1] = '"' .. name .. '":' .. cjson.encode(task[name])
+      words[#words + 1] = '"' .. name .. '":' .. cjson.encode(valid_utf8(string.sub(task[name], 1, 4096)))
     end
   end
   if task.code and (task.reason == "error" or task.reason == "failed") then
@@ -243,9 +246,15 @@ local function fail_attempt(tx, task, failure)
   local timeout = failure.class == "timeout"
   local start, state = retry_at(task, failure)
   local code = failure.code ~= "" and failure.code or nil
-  local said = timeout and task.on_timeout or not timeout and failure.verdict
+  local said = failure.verdict
+  if timeout then
+    said = task.on_timeout
+  end
+  if task.retry_expression and (said or "") == "" then
+    said = "fail: nobody gave a verdict of the retry expression"
+  end
   local retry_error = string.match(said or "", "^fail: (.+)")
-  local text = timeout and "Task exceeded deadline" or failure.error
+  local text = timeout and "Task exceeded deadline" or failure.error ~= "" and failure.error or "Task failed"
   if not start then
     finish(tx, task, {status = "FAILED", reason = failure.class, error = text, by_worker = failure.call ~= nil,
       call = failure.call, code = code, retry_error = retry_error, retry_state = state,

@@ -1,6 +1,6 @@
 -- What a task that a caller wants to make comes to: a new task, one that exists, or a refusal.
 --
--- @use check/fields: fields, pairs_of_fields, spans
+-- @use check/fields: fields, nones, pairs_of_fields
 -- @use check/values: names
 -- @use store/events: emit, escape
 -- @use store/record
@@ -90,30 +90,36 @@ local of_roles = {timeout_ms = true, result_type = true, retention_ms = true, ho
 --   f         the fields of a task; they are changed
 --   none      whether the value of any field is "none"
 --   of_kind   the defaults of the kind (task/create.lua)
+--
+-- Returns whether the timeout is a default
 local function apply_defaults(f, none, of_kind)
-  local open_end = f.timeout_ms == "none"
+  local own_timeout, own_expression = f.timeout_ms or f.deadline_at, f.retry_expression and not f.on_timeout
   for name, value in pairs(of_kind) do
     if f[name] == nil and (not f.role or of_roles[name]) then
       f[name] = value
     end
   end
   fill_backoff(f)
+  if own_expression then
+    f.on_timeout = nil -- that of the kind is of another expression
+  end
   if f.deadline_at then
     f.timeout_ms = nil
   end
   if none then
-    for _, name in ipairs(spans) do
+    for _, name in ipairs(nones) do
       if f[name] == "none" then
         f[name] = nil
       end
     end
   end
-  if not open_end and not f.timeout_ms and not f.deadline_at then
-    f.timeout_ms = f.default_timeout_ms
+  if not own_timeout then
+    f.timeout_ms = f.timeout_ms or f.default_timeout_ms
   end
   if (f.on_timeout or f.retry_expression) and tonumber(f.max_retries or 0) == 0 then
     f.on_timeout, f.retry_expression = nil, nil
   end
+  return not own_timeout
 end
 
 local for_themselves = {sleep = true, promise = true, signal = true, ["flow/sleep"] = true, ["flow/wait"] = true}
@@ -148,7 +154,11 @@ local function check_shape(tx, shape, child)
     return
   end
   shape.warns = f.warn_percent
-  apply_defaults(f, shape.none, of_kind)
+  shape.default_timeout = apply_defaults(f, shape.none, of_kind)
+  if f.retry_expression and f.attempt_timeout_ms and not f.on_timeout then
+    shape.bad_field = {"INVALID", "on_timeout", "must be fail or retry beside retry_expression and an attempt_timeout:" ..
+      " no worker is there to evaluate the expression when an attempt takes too long"}
+  end
 end
 
 -- depth returns how many names of children an id of this partition ends with; nil if it is not an id.
@@ -179,8 +189,22 @@ local function id(tx, text)
     " and a name of A-Z a-z 0-9 _ - that begins with a letter or digit"
 end
 
+-- source returns where the deadline of a task comes from, for errors.
+local function source(shape)
+  local f = shape.fields
+  if f.budget_percent then
+    return "its budget_percent of the owner's time"
+  elseif f.deadline_at then
+    return "its deadline_at"
+  elseif shape.default_timeout then
+    return "the default timeout of " .. f.timeout_ms .. " ms, which counts from its start"
+  end
+  return "its timeout of " .. f.timeout_ms .. " ms, which counts from now"
+end
+
 -- untimely checks what depends on the time of the call.
-local function untimely(tx, f, deadline, start)
+local function untimely(tx, shape, deadline, start)
+  local f = shape.fields
   if deadline and deadline > 9007199254740992 then
     return "timeout_ms", "ends after 2^53 ms"
   elseif start and start > 9007199254740992 then
@@ -188,11 +212,13 @@ local function untimely(tx, f, deadline, start)
   elseif deadline and deadline < tx.at then
     return "deadline_at", "is in the past; it is " .. tx.now .. " now"
   elseif deadline and start and start > deadline then
-    return "available_at", "is after the deadline: start earlier, or give it more time"
+    return f.delay_ms and "delay_ms" or "available_at", "is after the deadline (" .. source(shape) ..
+      "): start earlier, or give it more time"
   end
   local window = tonumber(f.idempotency_window_ms)
   if window and deadline and tx.at + window < deadline then
-    return "idempotency_window_ms", "ends before the deadline, so that a second task could start beside the first: make it longer"
+    return "idempotency_window_ms", "ends before the deadline (" .. source(shape) ..
+      "), so that a second task could start beside the first: make it longer"
   end
 end
 
@@ -204,13 +230,15 @@ local function times(tx, shape, parent)
   if f.budget_percent and not bound then
     return {"INVALID", "budget_percent", "needs an owner with a deadline: give the owner one"}
   end
-  local deadline = f.timeout_ms and tx.at + f.timeout_ms or tonumber(f.deadline_at)
+  local start = f.delay_ms and tx.at + f.delay_ms or tonumber(f.available_at)
+  -- The producer of a task that starts in an hour may not know the default, which is for the time from then on.
+  local from = shape.default_timeout and start and start > tx.at and start or tx.at
+  local deadline = f.timeout_ms and from + f.timeout_ms or tonumber(f.deadline_at)
   if f.budget_percent then -- of what the owner has left
     local share = tx.at + math.floor((bound - tx.at) * f.budget_percent / 100)
     deadline = deadline and math.min(deadline, share) or share
   end
-  local start = f.delay_ms and tx.at + f.delay_ms or tonumber(f.available_at)
-  local field, why = untimely(tx, f, deadline, start)
+  local field, why = untimely(tx, shape, deadline, start)
   if field then
     return {"INVALID", field, why}
   end

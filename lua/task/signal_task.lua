@@ -84,6 +84,8 @@ local function first(tx, agent, id)
   local refusal, d, parent = plan(tx, asked)
   if refusal and refusal[1] ~= "OK" then
     return nil, refusal
+  elseif d and above.role then
+    return nil, {"INVALID", "agent", "is a " .. above.role .. ": a signal is for an agent, which waits for it by name; resolve ends a " .. above.role}
   elseif d then
     adopt(tx, asked, d, parent)
   end

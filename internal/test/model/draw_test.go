@@ -59,10 +59,10 @@ func (p *player) drawFields(t *rapid.T, id string) map[string]string {
 		p.drawPolicy(t, f, one)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "hooks") == 0 {
-		one("hook_success", "h", "d q")
+		one("hook_success", "h", "d q", "none")
 		one("hook_failure", "h q", "d p", "h p")
-		one("hook_timeout", "h p", "d")
-		one("hook_cancel", "h", "d q")
+		one("hook_timeout", "h p", "d", "none")
+		one("hook_cancel", "h", "d q", "none")
 	}
 	if names.OwnerOf(f["id"]) == "" {
 		one("idempotency_key", "key", "other")
@@ -141,5 +141,5 @@ func drawOutcome(t *rapid.T, id string, epoch int64) queue.Outcome {
 		Class: rapid.SampledFrom([]queue.Class{queue.ClassError, queue.ClassError, queue.ClassTimeout, queue.ClassDeadline, queue.ClassFailed}).Draw(t, "class"),
 		Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "delay")) * time.Millisecond,
 		Retry: rapid.SampledFrom([]string{"", "retry", "fail", "fail: no answer"}).Draw(t, "verdict"),
-		Code:  rapid.SampledFrom([]int{0, 7}).Draw(t, "code"), Error: "boom", Result: []byte("done")}
+		Code:  rapid.SampledFrom([]int{0, 7}).Draw(t, "code"), Error: rapid.SampledFrom([]string{"boom", "boom", "b\xff"}).Draw(t, "error"), Result: []byte("done")}
 }

@@ -55,6 +55,9 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 	}
 
 	t := &modelTask{id: id, payload: f["payload"], given: m.fill(f)}
+	if t.given["retry_expression"] != "" && t.given["attempt_timeout_ms"] != "" && t.given["on_timeout"] == "" {
+		return nil, "INVALID on_timeout" // nobody could evaluate the expression
+	}
 	var owner *modelTask
 	var bound int64
 	if p := names.OwnerOf(id); p != "" {
@@ -96,11 +99,14 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 }
 
 // deadline returns the deadline of a new task: by its own time, or by its share of the owner's
-// remaining time.
+// remaining time. A default counts from the start of a delayed task.
 func (m *model) deadline(t *modelTask, f map[string]string, bound int64) int64 {
 	at := engine.Number(f["deadline_at"])
 	if span := t.ms("timeout_ms"); span != 0 {
 		at = m.now + span
+		if f["timeout_ms"] == "" {
+			at = max(m.now, engine.Number(f["available_at"])) + span
+		}
 	}
 	if percent := t.ms("budget_percent"); percent != 0 {
 		share := m.now + (bound-m.now)*percent/100
@@ -175,6 +181,9 @@ func (m *model) fill(f map[string]string) map[string]string {
 		if !said && (f["role"] == "" || hook || name == "timeout_ms" || name == "retention_ms") && !(hook && f["hook_of"] != "") {
 			given[name] = value
 		}
+	}
+	if f["retry_expression"] != "" && f["on_timeout"] == "" {
+		delete(given, "on_timeout") // the kind's is of another expression
 	}
 	if f["deadline_at"] != "" {
 		delete(given, "timeout_ms")
@@ -265,7 +274,7 @@ func (m *model) hook(t *modelTask) {
 func (t *modelTask) epitaph(event string) string {
 	said := []string{fmt.Sprintf("%q:%q", "event", event), fmt.Sprintf("%q:%q", "task_id", t.id)}
 	for _, w := range [][2]string{{"kind", t.given["kind"]}, {"queue", t.queue()}, {"status", string(t.status)}, {"reason", t.reason},
-		{"timeout_type", t.timeoutType}, {"error", t.failure}} {
+		{"timeout_type", t.timeoutType}, {"error", strings.ToValidUTF8(t.failure, "?")}} {
 		if w[1] != "" {
 			said = append(said, fmt.Sprintf("%q:%q", w[0], w[1]))
 		}

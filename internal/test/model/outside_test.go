@@ -63,7 +63,7 @@ func (m *model) resolve(call, verb, id, note string) string {
 	if verb == "complete" {
 		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: note})
 	} else {
-		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "rejected", failure: note})
+		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "rejected", failure: cmp.Or(note, "Promise rejected")})
 	}
 	return "OK " + string(t.status)
 }

@@ -307,7 +307,7 @@ func (p *player) define(t *rapid.T) {
 	defaults := rapid.SampledFrom([]map[string]string{
 		{}, {"timeout_ms": "10"}, {"timeout_ms": "20", "warn_percent": "50", "attempt_timeout_ms": "5"},
 		{"max_retries": "2", "on_timeout": "retry", "attempt_timeout_ms": "5", "backoff": "exponential", "backoff_ms": "3", "backoff_max_ms": "10", "jitter": "50"},
-		{"queue_timeout_ms": "5", "cancel_grace_ms": "5"}, {"max_retries": "1", "retry_expression": "e", "retention_ms": "60000"}, {"max_retries": "1", "backoff_ms": "0"},
+		{"queue_timeout_ms": "5", "cancel_grace_ms": "5"}, {"max_retries": "1", "retry_expression": "e", "on_timeout": "retry", "retention_ms": "60000"}, {"max_retries": "1", "backoff_ms": "0"},
 		{"max_retries": "0", "backoff_ms": "3"},
 		{"hook_success": "d", "hook_failure": "h q", "hook_timeout": "d p", "hook_cancel": "h"},
 	}).Draw(t, "defaults")

@@ -73,9 +73,15 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 	if f.code != "" {
 		t.code = f.code
 	}
+	if f.text == "" && !timeout {
+		f.text = "Task failed"
+	}
 	verdict := f.verdict
 	if timeout {
 		verdict = t.given["on_timeout"]
+	}
+	if verdict == "" && t.given["retry_expression"] != "" {
+		verdict = "fail: nobody gave a verdict of the retry expression"
 	}
 	if text, ok := strings.CutPrefix(verdict, "fail: "); ok {
 		t.retryError = text

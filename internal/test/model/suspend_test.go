@@ -191,6 +191,9 @@ func (m *model) signal(call, agent, name, note string) string {
 	if answer != "" && !strings.HasPrefix(answer, "OK ") {
 		return answer
 	} else if made != nil {
+		if m.tasks[agent].given["role"] != "" {
+			return "INVALID agent" // it cannot wait
+		}
 		m.admit(made, f)
 	}
 	switch t := m.touch(id); {

@@ -24,6 +24,7 @@ var parts = map[string]part{
 	"reasons":     {"internal/test/model", "^TestACancelledTaskKeepsItsReason$", nil},
 	"channels":    {"queue", "^TestMessagesAreSentBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
+	"hooks":       {"queue", "^TestTheErrorInAHookIsTextOfABoundedSize$/^redis$", nil},
 	"words":       {"queue", "^TestErrorsOfABrokenRecordNameNoLineOfTheLua$", nil},
 	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
 	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestEntriesOfOtherPrograms/^redis$|^TestAllEventsOfMany", nil},
