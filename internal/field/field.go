@@ -117,7 +117,10 @@ func (f *Field) Set(of any, stored string) {
 	case Percent:
 		v.SetFloat(float64(n) / 100)
 	case Hook:
-		kind, queue, _ := strings.Cut(stored, " ")
+		kind, queue, both := strings.Cut(stored, " ")
+		if both && queue == "" {
+			kind = stored // which no kind can be, so that it is refused
+		}
 		v.Field(0).SetString(kind)
 		v.Field(1).SetString(queue)
 	default:
