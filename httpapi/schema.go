@@ -26,7 +26,7 @@ type schemas map[string]schema
 const taskNames = `status created_at until limit_at
 	started_at epoch worker retries lease_losses completed_at detected_at error last_error reason timed_out timeout_type
 	retry_state retry_error hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
-	payload_bytes body_bytes release_reason children collects
+	payload_bytes body_bytes release_reason held held_at held_by children collects
 	call cancelled_by journal lost_by late_by counted_as requeued_by suspended_by waiting watched woken
 	number of_number definition full_at ready_at attempt_at version recount_again
 	owner workflow_run_id index partition of why sentence given_back bound ends_by line wait warnings child_tasks memory`

@@ -19,6 +19,7 @@ const (
 	WhyInLine      Why = "in_line"      // it is in the line of its queue
 	WhyWoken       Why = "woken"        // its wait is over, and it is in line to continue
 	WhyDelayed     Why = "delayed"      // it starts later: its producer set a delay
+	WhyHeld        Why = "held"         // no live worker can run it: see Explanation.Held
 	WhyGivenBack   Why = "given_back"   // its worker gave it back with a delay; this does not count as an attempt
 	WhyBackingOff  Why = "backing_off"  // an attempt failed, and the next one starts after the back-off
 	WhyPromise     Why = "promise"      // it is a promise that has not been settled
@@ -72,6 +73,9 @@ type Explanation struct {
 	// GivenBack is the number of times that workers gave the task back without a result. It is set
 	// for a PENDING task that never waited.
 	GivenBack int64 `json:"given_back,omitempty"`
+
+	Held   queue.HeldReason `json:"held,omitempty"`    // with WhyHeld
+	HeldBy string           `json:"held_by,omitempty"` // programs that could not replay it, with commas between
 
 	Line *ExplainedLine `json:"line,omitempty"` // set for a task in line
 	Run  *ExplainedRun  `json:"run,omitempty"`  // set for a RUNNING task

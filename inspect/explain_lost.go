@@ -11,6 +11,7 @@ var lostWarnings = []struct{ index, text string }{
 	{"deadlines", "it is not on the clock of deadlines, so its deadline is enforced only when a call touches it: see Audit, or cancel it"},
 	{"limits", "it is not on the clock of limits, so the limit of its line or attempt, its warning and its grace are enforced only when a call touches it: see Audit, or cancel it"},
 	{"delayed", "it is not on the clock of delayed tasks, so nothing starts or completes it at its time: see Audit, or cancel it"},
+	{"held", "it is held, and not among the held tasks, so nothing puts it back in line: run curfew fsck --repair, or cancel it"},
 	{"owner", "its owner is not on the clock of deadlines, so the deadline of the owner is enforced only when a call touches one of them: see Audit, or cancel the owner"},
 	{"claims", "its worker does not hold it, so it is not given back when the lease of the worker expires: see Audit, or cancel it"},
 	{"lease", "its worker is not on the clock of workers, so no sweep gives the task back if the worker is gone: then cancel it"},

@@ -52,6 +52,11 @@ func (e *Explanation) where() string {
 		return "was woken, and is in line to continue" + e.lineText()
 	case WhyDelayed:
 		return "cannot start yet"
+	case WhyHeld:
+		if e.Held == queue.HeldDiverged {
+			return "is held, because its code has changed and no live worker can replay it; it goes on as soon as a worker with another program starts"
+		}
+		return "is held, because no live worker of the queue " + quoteOdd(e.Queue) + " handles its kind; it goes on as soon as one starts"
 	case WhyGivenBack:
 		return "was given back by its worker" + quotedReason(e.ReleaseReason)
 	case WhyBackingOff:
@@ -145,6 +150,8 @@ func (e *Explanation) detail() string {
 			}
 			return s + fmt.Sprintf("%d left.", w.Left)
 		}
+	case WhyHeld:
+		return "It was held at " + clockText(e.Since) + "."
 	case WhyInLine:
 		if e.ReleaseReason != "" {
 			return "Its last worker gave it back" + quotedReason(e.ReleaseReason) + "." + e.givenBackText()

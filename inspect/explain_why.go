@@ -155,6 +155,10 @@ func (o *observed) explainPending(e *Explanation) {
 		case e.Retries > 0:
 			e.Why = WhyBackingOff
 		}
+	case r["held"] != "":
+		e.Why, e.Bound, e.Since = WhyHeld, o.limited(BoundQueue), utc(ms(r, "held_at"))
+		e.Held = queue.HeldReason(r["held"])
+		e.HeldBy = r["held_by"]
 	case r["woken"] != "":
 		e.Why, e.Bound = WhyWoken, o.limited(BoundQueue)
 		if r["limit_at"] == r["attempt_at"] {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
@@ -18,7 +19,7 @@ const listTogether = 250
 
 // listIndexes are the indexes in the order in which List reads them. A task moves through them in
 // this order while it is worked on, so that it is listed twice rather than not at all.
-var listIndexes = []string{"children", "delayed", "ready", "waits", "limits", "deadlines", "claims", "dead", "retained"}
+var listIndexes = []string{"children", "delayed", "ready", "held", "waits", "limits", "deadlines", "claims", "dead", "retained"}
 
 // lister makes one page of a list.
 type lister struct {
@@ -79,7 +80,7 @@ func (l *lister) indexes(ctx context.Context) ([]string, error) {
 		return []string{"children", "retained"}, nil
 	}
 	pending, waiting := f.canMatch(queue.Pending), f.canMatch(queue.Waiting)
-	needed := map[string]bool{"delayed": pending, "ready": pending, "waits": waiting, "limits": pending || waiting, "deadlines": pending || waiting,
+	needed := map[string]bool{"delayed": pending, "ready": pending, "held": pending, "waits": waiting, "limits": pending || waiting, "deadlines": pending || waiting,
 		"claims": f.canMatch(queue.Running), "dead": f.canMatch(queue.Failed, queue.Cancelled), "retained": f.canMatch(queue.Completed)}
 	return slices.DeleteFunc(slices.Clone(listIndexes), func(index string) bool { return !needed[index] }), nil
 }
@@ -101,9 +102,11 @@ func (l *lister) lists(ctx context.Context, index string) (map[string][]int, err
 	case (index == "ready" || index == "dead") && l.filter.Queue != "":
 		return map[string][]int{l.filter.Queue: partitions}, nil
 	case index == "ready" || index == "dead":
-		return l.named(ctx, "read_queues", 2, func(row []any) bool { return countOf(row, index) > 0 })
+		return l.named(ctx, "read_queues", 2, func(row []any) []string { return nameIf(row, countOf(row, index) > 0) })
+	case index == "held":
+		return l.named(ctx, "read_queues", 2, l.heldSets)
 	case index == "claims":
-		return l.named(ctx, "read_workers", 1, func(row []any) bool { return engine.Number(row[2]) > 0 })
+		return l.named(ctx, "read_workers", 1, func(row []any) []string { return nameIf(row, engine.Number(row[2]) > 0) })
 	}
 	return map[string][]int{"": partitions}, nil
 }
@@ -118,9 +121,27 @@ func countOf(row []any, name string) int64 {
 	return 0
 }
 
-// named returns the names of the rows for which wanted is true, with their partitions. In the reply
-// of a call that returns pages, the rows follow the element next.
-func (l *lister) named(ctx context.Context, call string, next int, wanted func(row []any) bool) (map[string][]int, error) {
+// heldSets returns the sets of held tasks in a queue's row that can contain tasks of the filter.
+func (l *lister) heldSets(row []any) (sets []string) {
+	name := engine.Text(row[0])
+	for i := 1; i+1 < len(row) && (l.filter.Queue == "" || l.filter.Queue == name); i += 2 {
+		if set, ok := strings.CutPrefix(engine.Text(row[i]), "held,"); ok && engine.Number(row[i+1]) > 0 {
+			sets = append(sets, name+","+set)
+		}
+	}
+	return sets
+}
+
+func nameIf(row []any, wanted bool) []string {
+	if wanted {
+		return []string{engine.Text(row[0])}
+	}
+	return nil
+}
+
+// named returns the names that wanted finds in rows, with their partitions. In the reply of a call
+// that returns pages, the rows follow the element next.
+func (l *lister) named(ctx context.Context, call string, next int, wanted func(row []any) []string) (map[string][]int, error) {
 	byPartition := make([]map[string]bool, l.Partitions())
 	err := l.Engine().EachPartition(func(p int) error {
 		byPartition[p] = map[string]bool{}
@@ -130,8 +151,8 @@ func (l *lister) named(ctx context.Context, call string, next int, wanted func(r
 				if err != nil {
 					return err
 				}
-				if wanted(row) {
-					byPartition[p][engine.Text(row[0])] = true
+				for _, name := range wanted(row) {
+					byPartition[p][name] = true
 				}
 			}
 			return nil

@@ -54,7 +54,7 @@ func (w Worker) MarshalJSON() ([]byte, error) {
 		Worker      string    `json:"worker"`
 		State       string    `json:"state,omitempty"`
 		StopAt      time.Time `json:"stop_at,omitzero"`
-		Held        int       `json:"held"`
+		Held        int       `json:"running"`
 		LeaseEnds   time.Time `json:"lease_ends_at"`
 		Name        string    `json:"name,omitempty"`
 		Host        string    `json:"host,omitempty"`

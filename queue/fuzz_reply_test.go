@@ -49,7 +49,7 @@ func FuzzReply(f *testing.F) {
 		readCancellation(lie.Says)
 		readCounts(lie.Says, 0)
 		readCounts(lie.Says, 1)
-		addQueue(map[string]*QueueStats{}, map[Mode]*OpenWaits{}, map[string]bool{}, lie.Says)
+		new(Stats).addQueue(map[string]*QueueStats{}, map[Mode]*OpenWaits{}, map[string]bool{}, lie.Says)
 		(&submission{task: &Task{}}).readReply(lie.Says)
 		askAll(q)
 	})

@@ -72,6 +72,9 @@ type Record struct {
 	GraceEnds   time.Time   // when that grace ends
 	Code        int         // the exit code, if the handler gave one
 
+	Held   HeldReason // why no live worker can run it, if it is PENDING and therefore not in line; otherwise ""
+	HeldAt time.Time  // since when
+
 	// Progress is the newest progress that a handler reported, and ProgressAt when Redis first
 	// received it. Both stay when the task is retried, until a handler reports something else,
 	// and when the task ends.
@@ -226,6 +229,7 @@ func ReadRecord(id string, answer any) (*Record, error) {
 	}
 	if r.Status == Pending {
 		r.AvailableAt = engine.Instant(f["available_at"])
+		r.Held, r.HeldAt = HeldReason(f["held"]), engine.Instant(f["held_at"])
 	}
 	if payload := engine.Text(words[1]); payload != "" {
 		r.Payload = []byte(payload)

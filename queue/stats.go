@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -22,11 +23,30 @@ type QueueStats struct {
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
 }
 
+// Held counts tasks that are held for the same reason: no live worker can run them. They are not in
+// line, and go back as soon as a worker starts that can.
+type Held struct {
+	Queue  string
+	Kind   string
+	Reason HeldReason
+	Tasks  int64
+}
+
+// HeldReason says why a task is held.
+type HeldReason string
+
+// The reasons.
+const (
+	HeldUnhandled HeldReason = "unhandled" // no worker of its queue has a handler for its kind
+	HeldDiverged  HeldReason = "diverged"  // the code of the agent has changed, and no worker has a program that can replay it
+)
+
 // Stats counts the tasks of a namespace, over all partitions.
 type Stats struct {
 	Deadlines, Limits, Delayed, Waits, Workers, Draining, Retained, Broken int64
 	Queues                                                                 []QueueStats // by name
 	OpenWaits                                                              []OpenWaits  // by mode; without modes in which no agent waits
+	Held                                                                   []Held       // by queue, kind and reason
 }
 
 // OpenWaits counts the agents that wait in the same mode. It does not count agents that an older
@@ -57,6 +77,9 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		sum.OpenWaits = append(sum.OpenWaits, *w)
 	}
 	slices.SortFunc(sum.OpenWaits, func(a, b OpenWaits) int { return strings.Compare(string(a.Mode), string(b.Mode)) })
+	slices.SortFunc(sum.Held, func(a, b Held) int {
+		return cmp.Or(strings.Compare(a.Queue, b.Queue), strings.Compare(a.Kind, b.Kind), strings.Compare(string(b.Reason), string(a.Reason)))
+	})
 	for _, s := range queues {
 		s.Rate.Per /= time.Duration(q.Partitions())
 		sum.Queues = append(sum.Queues, *s)
@@ -77,7 +100,7 @@ func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[stri
 			}
 		}
 		for _, row := range reply[3:] {
-			if err := addQueue(queues, waits, seen, row); err != nil {
+			if err := sum.addQueue(queues, waits, seen, row); err != nil {
 				return err
 			}
 		}
@@ -100,7 +123,7 @@ func (s *Stats) addSizes(answer any) error {
 
 // addQueue adds the counts of a queue in one partition. It ignores a queue that it has seen, because
 // a scan can return a queue twice.
-func addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map[string]bool, row any) error {
+func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map[string]bool, row any) error {
 	n, err := readCounts(row, 1)
 	if err != nil {
 		return err
@@ -116,6 +139,7 @@ func addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map
 		queues[name] = s
 	}
 	addOpenWaits(waits, n)
+	sum.addHeld(name, n)
 	s.Ready += n["ready"]
 	s.Running += n["running"]
 	s.Waiting += n["waiting"]
@@ -131,6 +155,25 @@ func addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map
 		s.Rate = Rate{int(n["rate"]), time.Duration(n["per_ms"]) * time.Millisecond, s.Rate.Burst + int(n["burst"])}
 	}
 	return nil
+}
+
+// addHeld adds the sets held,KIND and held,KIND,PROGRAMS of a queue in a partition.
+func (s *Stats) addHeld(queue string, n map[string]int64) {
+	for name, count := range n {
+		words := strings.SplitN(name, ",", 3)
+		if words[0] != "held" || len(words) == 1 || count == 0 {
+			continue
+		}
+		h := Held{Queue: queue, Kind: words[1], Reason: HeldUnhandled}
+		if len(words) == 3 {
+			h.Reason = HeldDiverged
+		}
+		i := slices.IndexFunc(s.Held, func(o Held) bool { return o.Queue == h.Queue && o.Kind == h.Kind && o.Reason == h.Reason })
+		if i < 0 {
+			i, s.Held = len(s.Held), append(s.Held, h)
+		}
+		s.Held[i].Tasks += count
+	}
 }
 
 // addOpenWaits adds the counters bounded_MODE and unbounded_MODE of a queue.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Config adjusts a Worker. The zero value is ready to use.
@@ -44,6 +46,10 @@ type Config struct {
 	// Name is a prefix of the worker's id, before host, process and a random part. A character other
 	// than a letter, a digit, or one of . _ - becomes _.
 	Name string
+	// Program identifies the code of the handlers: up to 64 letters, digits, and . _ -. An agent that
+	// one program cannot replay goes on when a worker with another Program starts. Defaults to a
+	// digest of the executable.
+	Program string
 	// Logger defaults to the queue's.
 	Logger *slog.Logger
 }
@@ -64,6 +70,9 @@ func (c *Config) complete(q *queue.Queue) {
 	setDefault(&c.ShutdownGrace, time.Second)
 	setDefault(&c.Lease, 15*time.Second)
 	setDefault(&c.Beat, c.Lease/3)
+	if c.Program == "" {
+		c.Program = executable()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 		if q != nil {
@@ -92,6 +101,9 @@ func (c *Config) check() error {
 	case len(c.Strict) > mostStrict:
 		return fmt.Errorf("worker: Config.Strict has %d queues: a call reads %d in their order; give fewer, or Config.Queues, which has no order", len(c.Strict), mostStrict)
 	}
+	if !validProgram.MatchString(c.Program) {
+		return fmt.Errorf("worker: Config.Program is %q: it must be up to 64 letters, digits, and . _ -", refusal.Clip(c.Program))
+	}
 	for name, weight := range c.Queues {
 		if weight < 1 {
 			return fmt.Errorf("worker: the weight of queue %q is %d: it must be at least 1; leave out a queue that this worker must not take tasks from", name, weight)
@@ -99,6 +111,8 @@ func (c *Config) check() error {
 	}
 	return nil
 }
+
+var validProgram = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
 
 func (c *Config) checkDurations() error {
 	for _, field := range []struct {

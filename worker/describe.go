@@ -19,7 +19,8 @@ const describeTimeout = 2 * time.Second
 // maxAbout is the greatest number of bytes that a description can have.
 const maxAbout = 4096
 
-// description returns a JSON description of the worker, for inspect.Workers.
+// description returns a JSON description of the worker, for inspect.Workers. Its kinds, queues and
+// program decide which held tasks the worker can run (lua/task/hold.lua).
 func (w *Worker) description() string {
 	host, _ := os.Hostname()
 	queues := w.config.Queues
@@ -29,7 +30,7 @@ func (w *Worker) description() string {
 	about := map[string]any{
 		"name": w.config.Name, "host": host, "pid": os.Getpid(), "concurrency": w.config.Concurrency,
 		"queues": queues, "strict": w.config.Strict, "started_at": time.Now().UnixMilli(),
-		"kinds": slices.Sorted(maps.Keys(w.handlers)),
+		"kinds": slices.Sorted(maps.Keys(w.handlers)), "program": w.config.Program,
 	}
 	for _, field := range []string{"", "kinds", "queues", "strict"} { // removes one field after the other until the text is short enough
 		delete(about, field)

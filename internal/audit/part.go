@@ -212,6 +212,10 @@ func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 				asked[key] = append(slices.Clip(asked[key]), id)
 			}
 		}
+		if held := heldSet(t); held != "" {
+			asked["held:"+held] = append(slices.Clip(asked["held:"+held]), id)
+			asked["holds"] = append(asked["holds"], held)
+		}
 		if t["worker"] != "" {
 			asked["claims:"+t["worker"]] = append(slices.Clip(asked["claims:"+t["worker"]]), id)
 			asked["workers"] = append(asked["workers"], t["worker"])

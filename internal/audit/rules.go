@@ -183,7 +183,12 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	a.iff("limits", id, first, lives && first != "")
 	delayed := status == queue.Pending && t["available_at"] != ""
 	a.iff("delayed", id, t["available_at"], delayed)
-	a.iff("ready:"+t["queue"], id, "", status == queue.Pending && !delayed && t["role"] == "")
+	held := heldSet(t)
+	a.iff("ready:"+t["queue"], id, "", status == queue.Pending && !delayed && t["role"] == "" && held == "")
+	if held != "" {
+		a.must(a.in("held:"+held, id, ""), id, "is held, and is not in held:%s", held)
+		a.must(a.in("holds", held, ""), id, "is held, and %s is not in holds, so nothing puts it back in line", held)
+	}
 	if status == queue.Running {
 		a.must(a.in("claims:"+t["worker"], id, ""), id, "is RUNNING and its worker %q does not hold it", t["worker"])
 		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and its worker %q is not in workers, so nothing ends its lease", t["worker"])
@@ -194,6 +199,10 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 			_, exists := members[id]
 			a.must(!exists, id, "is in the line of %s too", name)
 		}
+		if name, ok := strings.CutPrefix(key, "held:"); ok && name != held {
+			_, exists := members[id]
+			a.must(!exists, id, "must not be held in %s", name)
+		}
 		if name, ok := strings.CutPrefix(key, "dead:"); ok && name != t["queue"] {
 			_, exists := members[id]
 			a.must(!exists, id, "is among the failed tasks of %s too", name)
@@ -203,6 +212,18 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 			a.must(!exists, id, "is held by %s and is %s", name, status)
 		}
 	}
+}
+
+// heldSet returns the set in which a task is held, "" if it is not held (lua/store/state.lua).
+func heldSet(t map[string]string) string {
+	if t["held"] == "" || t["status"] != string(queue.Pending) || t["available_at"] != "" {
+		return ""
+	}
+	set := t["queue"] + "," + t["kind"]
+	if t["held"] == "diverged" {
+		set += "," + cmp.Or(t["held_by"], "-")
+	}
+	return set
 }
 
 // role checks a promise or timer: no worker ever runs it.
@@ -316,7 +337,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 func (a *audit) indexes() {
 	for key, members := range a.Zsets {
 		kind, _, _ := strings.Cut(key, ":")
-		if slices.Contains([]string{"workers", "forget", "throttled", "broken", "pending", "patience"}, kind) {
+		if slices.Contains([]string{"workers", "forget", "throttled", "holds", "broken", "pending", "patience"}, kind) {
 			continue
 		}
 		a.cure = ofTask(key)

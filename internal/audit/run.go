@@ -19,6 +19,7 @@ const membersTogether = 1000
 // may be millions of tasks.
 type brief struct {
 	queue, worker, counted  int32 // numbers of names; counted is the counter of a waiting agent
+	held                    int32 // number of the set in which it is held, or of ""
 	ended, running, waiting bool
 	listed                  bool // among its owner's children
 	collects                bool // the ends of its children
@@ -178,7 +179,7 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 	for _, id := range p.ids {
 		if t, ok := s.Tasks[id]; ok {
 			status := queue.Status(t["status"])
-			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]), counted: w.number(t["counted_as"]),
+			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]), counted: w.number(t["counted_as"]), held: w.number(heldSet(t)),
 				ended: status.Ended(), running: status == queue.Running, waiting: status == queue.Waiting,
 				collects: t["collects"] != ""}
 		}
@@ -204,7 +205,7 @@ func (w *walk) reread(ctx context.Context, also []string) func(ids []string) (*S
 // lookAtSets reads all sets of tasks, and checks the tasks that do not belong in a set.
 func (w *walk) lookAtSets(ctx context.Context) error {
 	keys := slices.Clone(clocks)
-	for _, kind := range []string{"ready:", "dead:", "claims:"} {
+	for _, kind := range []string{"ready:", "held:", "dead:", "claims:"} {
 		for _, name := range w.named[kind] {
 			keys = append(keys, kind+name)
 		}
@@ -232,6 +233,8 @@ func (w *walk) belongs(t brief, kind, name string) bool {
 	switch kind {
 	case "ready:":
 		return !t.ended && t.queue == w.number(name)
+	case "held:":
+		return t.held == w.number(name)
 	case "claims:":
 		return t.running && t.worker == w.number(name)
 	case "dead:":

@@ -38,9 +38,10 @@ func (a Attempts) WakeLine(partition int, queues []string) *engine.WakeLine {
 	return a.q.Engine().WakeLine(partition, queues)
 }
 
-// Describe stores the state of a worker and a description of it in a partition, for people to read.
-// about is opaque and has up to 4,096 bytes; if it is empty, the stored description is kept. If the
-// worker has no lease in the partition, Describe returns [refusal.ErrNotFound].
+// Describe stores the state of a worker and a description of it in a partition. about is a JSON
+// object of up to 4,096 bytes; if it is empty, the stored description is kept. Held tasks that the
+// worker can run by this description go back in line. If the worker has no lease in the partition,
+// Describe returns [refusal.ErrNotFound].
 func (a Attempts) Describe(ctx context.Context, partition int, worker string, state queue.WorkerState, about string) error {
 	if err := a.q.Ready(ctx); err != nil {
 		return refusal.Failed("describe worker", worker, err)
@@ -48,9 +49,17 @@ func (a Attempts) Describe(ctx context.Context, partition int, worker string, st
 	if err := names.CheckWorker(worker); err != nil {
 		return refusal.Failed("describe worker", "", err)
 	}
-	words, err := engine.Words(a.q.Engine().Call(ctx, partition, "describe_worker", worker, string(state), about))
-	if err == nil && engine.Text(words[0]) == "MISSING" {
-		err = engine.ErrNoWorker
+	for range 1000 { // a call puts up to 500 tasks back; the sweep continues
+		words, err := engine.Words(a.q.Engine().Call(ctx, partition, "describe_worker", worker, string(state), about))
+		if err == nil && engine.Text(words[0]) == "MISSING" {
+			err = engine.ErrNoWorker
+		}
+		if err != nil {
+			return refusal.Failed("describe worker", worker, err)
+		}
+		if len(words) == 1 {
+			break
+		}
 	}
-	return refusal.Failed("describe worker", worker, err)
+	return nil
 }

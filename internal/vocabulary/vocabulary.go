@@ -34,7 +34,7 @@ var names = map[Type]string{
 		on_pending losers retry_state retry_error hook_of until_of enqueued_by call
 		suspended_by requeued_by lost_by late_by counted_as cancelled_by cancel_reason last_error progress owner
 		agent_execution_id workflow_run_id platform policy_applied wait_mode label wait_reason member op task_worker
-		retry class verdict release release_reason
+		retry class verdict release release_reason held held_by
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
 		host name node definition did library value level subject cure rule repair commit go program url
@@ -48,12 +48,12 @@ var names = map[Type]string{
 		broken count bounded_all bounded_fail_fast bounded_settled bounded_any bounded_any_ok bounded_n_of_m bounded_n_settled
 		bounded_peek bounded_collect unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
 		unbounded_n_settled unbounded_peek unbounded_collect masters looked_at_keys keys unknown namespaces live function_count queue_count
-		attempts line_number started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
+		attempts line_number started fired warned given_back waits_timed_out drained removed looked unheld pid concurrency weight
 		of_number past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes passed_on`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at started_at completed_at detected_at
-		limit_at warn_at ready_at attempt_at line_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
-		from_at wait_deadline_at removed_at read_at stop_at swept_at`,
+		limit_at warn_at ready_at attempt_at line_at cancel_at grace_at progress_at held_at full_at free_at lease_ends_at attempt_ends_at
+		from_at wait_deadline_at removed_at read_at stop_at swept_at holds_at`,
 	Span: `
 		per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
 		timeout_duration_ms latest_ms`,

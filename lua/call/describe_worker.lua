@@ -1,10 +1,14 @@
--- describe_worker: a worker describes itself, for people to read. The description lasts as long as its lease.
+-- describe_worker: a worker describes itself. The description lasts as long as its lease. Held tasks that the worker can run go
+-- back in line (task/hold.lua), up to 500 in a call.
 --
 -- ARGV[1]  worker
 -- ARGV[2]  state   running, or draining: it finishes the tasks that it holds and takes no more
--- ARGV[3]  about   opaque, up to 4096 bytes; the Go client writes a JSON object. Empty: unchanged
+-- ARGV[3]  about   a JSON object of up to 4096 bytes, for people. Empty: unchanged. Three of its fields say what the worker can
+--                  run: kinds; queues (an object with their names) or strict (a list); program, a word that differs
+--                  between programs whose code differs. A worker that names no kinds, or no queues, may serve any
 --
 -- Returns  {"OK"}
+--          {"OK", 1}                make the call again: it can run more held tasks
 --          {"MISSING"}              the worker is not known: send a heartbeat first
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        a worker must be able to drain on a full Redis
@@ -13,22 +17,48 @@
 -- @use store/later
 -- @use store/tell: answer
 -- @use store/tx: begin, read_root
+-- @use task/hold: read_worker, unhold_for
 -- @use unit/unit
 
 local states = {running = true, draining = true}
+
+-- words returns the names in a list, or the names of the fields of an object, with a space before and after each.
+local function words(value, of_fields)
+  local found = {}
+  for name, item in pairs(type(value) == "table" and value or {}) do
+    found[#found + 1] = of_fields and name or item
+    if type(found[#found]) ~= "string" then
+      return ""
+    end
+  end
+  table.sort(found)
+  return found[1] and " " .. table.concat(found, " ") .. " " or ""
+end
 
 local function describe(tx, worker, state, about)
   if not redis.call("ZSCORE", tx.key.workers, worker) then
     return {"MISSING"}
   end
   local key = tx.key.worker .. worker
-  if redis.call("HGET", key, "state") ~= "draining" then -- draining is final
+  local known = read_worker(tx, worker)
+  if known.state ~= "draining" then -- draining is final
     later.before(tx, "HSET", key, "state", state)
   end
   if about ~= "" then
     later.before(tx, "HSET", key, "about", about)
+    local ok, fields = pcall(cjson.decode, about)
+    fields = ok and type(fields) == "table" and fields or {}
+    known.kinds, known.queues = words(fields.kinds), words(fields.queues, true)
+    known.queues = known.queues == "" and words(fields.strict) or known.queues
+    known.program = type(fields.program) == "string" and string.match(string.sub(fields.program, 1, 64), "^[%w._-]+$") or ""
+    for _, name in ipairs({"kinds", "queues", "program"}) do
+      if known[name] ~= "" then
+        later.before(tx, "HSET", key, name, known[name])
+      end
+    end
   end
-  return {"OK"}
+  local more = tx.root.holds_at and state == "running" and unhold_for(tx, known, 500) == 0
+  return more and {"OK", 1} or {"OK"}
 end
 
 local function describe_worker(keys, argv)

@@ -1,4 +1,4 @@
--- drain: a client cancels the tasks in the line of a queue, in chunks. Tasks that run, and tasks that start
+-- drain: a client cancels the tasks in the line of a queue, and those that are held (task/hold.lua), in chunks. Tasks that run, and tasks that start
 -- later, are left alone. So is an agent whose attempt times out in this call and is retried later.
 --
 -- ARGV[1]  call: identifies this call; a repeat has the same, and each chunk a new one
@@ -7,12 +7,13 @@
 -- ARGV[4]  reason, opaque, up to 8192 bytes; "" for none
 -- ARGV[5], ARGV[6]  seq and front of an earlier reply, so that tasks which joined the line later stay; absent: as of now
 --
--- Returns  {"OK", n, left, found}  of found tasks, n were cancelled (a repeat gets the same), and left are still in line
+-- Returns  {"OK", n, left, found}  of found tasks, n were cancelled (a repeat gets the same), and left are still in line or held
 --          {"OK", 0, left, 0, seq, front}  for ARGV[3] 0: seq and front are the newest places in line
 -- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/values: names, whole
+-- @use queue/held_sets
 -- @use store/index
 -- @use store/later
 -- @use store/record
@@ -23,27 +24,38 @@
 -- @use task/place: mend_place
 -- @use unit/unit
 
--- found_in_line returns up to d.most ids whose places in line are not newer than seq and front (queue/queue.lua).
-local function found_in_line(line, d)
-  local ids = {}
+-- lines returns the keys of the line of a queue and of its held tasks, which have places in line too.
+local function lines(tx, queue)
+  local keys = {tx.key.ready .. queue}
+  for _, set in ipairs(held_sets(tx)[queue] or {}) do
+    keys[#keys + 1] = tx.key.held .. set
+  end
+  return keys
+end
+
+-- find_in_line adds ids of a line, up to d.most, whose places are not newer than seq and front (queue/queue.lua). of gets the line
+-- of each.
+local function find_in_line(line, d, ids, of)
   for i = 0, 7 do -- a priority has a band of places for woken agents, and one for other tasks
     local band = math.floor(i / 2) * 1125899906842624 - (i % 2 == 0 and 281474976710656 or 0)
     local first, last = string.format("%d", i % 2 == 0 and band or band - d.front), string.format("%d", band + d.seq)
     for _, id in ipairs(#ids < d.most and redis.call("ZRANGEBYSCORE", line, first, last, "LIMIT", 0, d.most - #ids) or {}) do
-      ids[#ids + 1] = id
+      ids[#ids + 1], of[id] = id, line
     end
   end
-  return ids
 end
 
 local function drain_some(tx, d)
-  local line, about = tx.key.ready .. d.queue, tx.key.queue .. d.queue
+  local about = tx.key.queue .. d.queue
   local existed = redis.call("SISMEMBER", tx.key.queues, d.queue) == 1
   local last = redis.call("HMGET", about, "drained_by", "drained")
   if last[1] == d.call then
     return {string.match(last[2], "^%d+"), string.match(last[2], " (%d+)$") or d.most}
   end
-  local n, ids = 0, found_in_line(line, d)
+  local n, ids, of = 0, {}, {}
+  for _, line in ipairs(lines(tx, d.queue)) do
+    find_in_line(line, d, ids, of)
+  end
   record.load(tx, ids)
   for _, id in ipairs(ids) do
     tx.on = id
@@ -52,7 +64,7 @@ local function drain_some(tx, d)
       finish(tx, task, cancelled(d.reason, d.call))
       n = n + 1
     else
-      index.remove(tx, line, id) -- the record decides: it is not ready, or its retry has a delay
+      index.remove(tx, of[id], id) -- the record decides: it is not ready, or its retry has a delay
       if task then
         mend_place(tx, task)
       end
@@ -82,5 +94,9 @@ local function drain(keys, argv)
     d.seq, d.front = tx.root.seq, -tx.root.front
   end
   local done = d.most > 0 and unit(tx, drain_some, d) or {0, 0, string.format("%d", d.seq), string.format("%d", -d.front)}
-  return answer(tx, {"OK", done[1], redis.call("ZCARD", tx.key.ready .. d.queue), done[2], done[3], done[4]})
+  local left = 0
+  for _, line in ipairs(lines(tx, d.queue)) do
+    left = left + redis.call("ZCARD", line)
+  end
+  return answer(tx, {"OK", done[1], left, done[2], done[3], done[4]})
 end

@@ -3,8 +3,8 @@
 -- owner.
 --
 -- ARGV[1]  index: delayed, waits, limits, deadlines, retained; ready and dead of a queue; claims of a worker;
---          children of an owner
--- ARGV[2]  that queue, worker or owner; "" for the others
+--          children of an owner; held of a set: queue,kind or queue,kind,programs
+-- ARGV[2]  that queue, worker, owner or set; "" for the others
 -- ARGV[3]  score of the entry behind which to begin; "": at the newest
 -- ARGV[4]  id of that entry. The entry need not exist any more. Of several entries with one score that with the greatest
 --          id is the newest
@@ -26,7 +26,7 @@
 -- @use task/body: describe
 -- @use task/ending
 
-local of = {delayed = false, waits = false, limits = false, deadlines = false, retained = false, ready = true, dead = true,
+local of = {delayed = false, waits = false, limits = false, deadlines = false, retained = false, ready = true, held = true, dead = true,
   claims = true, children = true}
 
 -- line returns the answer for a task and its size, or nil if the task belongs to another index or does not match.

@@ -21,6 +21,7 @@
 -- @use sweep/clocks: sweep_delayed, sweep_draining, sweep_forget, sweep_limits, sweep_retained, sweep_throttled, sweep_waits, sweep_workers
 -- @use sweep/look
 -- @use sweep/turn
+-- @use task/hold: sweep_held
 -- @use unit/unit
 
 -- go_on_counting makes commit continue the count of running tasks.
@@ -48,6 +49,10 @@ local function look_at_all(tx, s)
   if tx.root.recounted then
     unit(tx, go_on_counting)
     s.full = s.full or tx.root.recounted ~= false
+  end
+  if tx.root.holds_at and (tx.root.holds_at <= tx.at or tx.root.holds_at > tx.at + 60000) then -- later: the clock was set back
+    local n = unit(tx, sweep_held, s.batch)
+    s.counts.unheld, s.full = n > 0 and n or nil, s.full or n == s.batch
   end
 end
 

@@ -2,7 +2,7 @@
 --
 -- @use explain/read: ask, put, put_fields, scored
 -- @use store/record
--- @use store/state: is_attempt_limit, live, nearest
+-- @use store/state: held_set, is_attempt_limit, live, nearest
 -- @use store/try: reason
 -- @use task/ending: ancestor_end, ending
 
@@ -36,6 +36,7 @@ end
 -- explain returns the task's place in it.
 --
 --   deadlines, limits, delayed  a clock lacks the task
+--   held                        the task is held, and is not in its set, or its set is not on the list
 --   owner                       the clock deadlines lacks the ancestor whose deadline ends the task
 --   waits                       the clock of waits lacks the agent
 --   claims                      the task is not among the claims of its worker
@@ -47,6 +48,8 @@ local function lacks(tx, task)
   end
   note("deadlines", late(key.deadlines, id, task.deadline_at))
   note("limits", late(key.limits, id, nearest(task)))
+  local set = held_set(task)
+  note("held", set and not (ask("ZSCORE", key.held .. set, id) and ask("ZSCORE", key.holds, set)))
   note("delayed", task.status == "PENDING" and late(key.delayed, id, task.available_at))
   local above = task["until"] and task.until_of and record.get(tx, task.until_of)
   note("owner", above and live(above) and late(key.deadlines, above.id, above.deadline_at))
@@ -112,7 +115,7 @@ local function facts(tx, task, about, queue)
   put(about, "lacks", lacks(tx, task))
   put(about, "lags", lags(tx))
   put_fields(about, key.root, {"turn_until"})
-  if task.status == "PENDING" and not task.role and not task.available_at then
+  if task.status == "PENDING" and not task.role and not task.available_at and not held_set(task) then
     put(about, "ahead", ask("ZRANK", key.ready .. task.queue, task.id))
     tell_queue(tx, task, about, queue)
     return

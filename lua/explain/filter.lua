@@ -1,7 +1,7 @@
 -- Tasks of an index that match a filter.
 --
 -- @use check/values: whole
--- @use store/state: live
+-- @use store/state: held_set, live
 -- @use task/body
 
 local filters = " kind queue owner status timed_out since before error "
@@ -60,6 +60,8 @@ local function listed_in(tx, task)
     return status == "COMPLETED" and "retained" or "dead"
   elseif status == "PENDING" and task.available_at then
     return "delayed"
+  elseif held_set(task) then
+    return "held"
   elseif status == "PENDING" and not task.role then
     return "ready"
   elseif status == "WAITING" and redis.call("ZSCORE", tx.key.waits, task.id) then

@@ -23,12 +23,12 @@ local function own(tx)
   return mine
 end
 
--- place puts a task in line. Priority 3 is first; within a priority, tasks are in the order they came. A task that
--- was given back is at the front of its priority, since it has waited before. Woken agents come before these, in the
--- order they woke.
+-- next_place returns a place in line, as a score. Priority 3 is first; within a priority, tasks are in the order they came. A
+-- task that was given back is at the front of its priority, since it has waited before. Woken agents come before these,
+-- in the order they woke.
 --
 --   how  "new", "woken", "front" or nil
-local function place(tx, id, queue, priority, how)
+local function next_place(tx, priority, how)
   local given, n = tx.last or last(tx), nil
   if how == "front" then
     n = given.front - 1
@@ -42,8 +42,13 @@ local function place(tx, id, queue, priority, how)
   end
   -- 2^50 places for each priority: exact in a double, and enough for years.
   local band = (3 - (priority or 0)) * 1125899906842624
+  return string.format("%d", band + n)
+end
+
+-- place puts a task in line.
+local function place(tx, id, queue, priority, how)
   local add = how == "new" and index.add_new or index.add
-  add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
+  add(tx, tx.key.ready .. queue, next_place(tx, priority, how), id)
   local queues = tx.queues or own(tx)
   queues.wakes[queue] = true
 end

@@ -13,8 +13,9 @@
 -- @use store/index
 -- @use store/later
 -- @use store/record: owner_state, record
--- @use store/state: live, nearest, retention
+-- @use store/state: held_set, live, nearest, retention
 -- @use task/body: payload
+-- @use task/place: keep_held
 -- @use task/identity: drained, idempotency, left_behind
 -- @use wait/wait: read_wait
 
@@ -45,7 +46,8 @@ local function is_lost(tx, task, held)
     redis.call("EXISTS", tx.key.children .. task.id, tx.key.journal .. task.id, tx.key.wait .. task.id) > 0
 end
 
--- repair_place puts a PENDING task in its line, or on the clock of delayed tasks, and removes any other task from there.
+-- repair_place puts a PENDING task in its line, into its set of held tasks, or on the clock of delayed tasks, and removes any
+-- other task from there.
 -- A task that lost its place in line gets one at the end.
 --
 -- A task that was never claimed has no state. If a task without a state is in no line, but other keys show that it was
@@ -54,7 +56,8 @@ end
 --   held  a worker seems to hold the task
 local function repair_place(tx, r, task, held)
   local id, line, pending = task.id, "ready:" .. task.queue, task.status == "PENDING"
-  local waits = pending and not task.available_at and not task.role
+  local set = held_set(task)
+  local waits = pending and not task.available_at and not task.role and not set
   local there = mend.has(tx, line, id)
   if waits and not there then
     if is_lost(tx, task, held) then
@@ -66,6 +69,10 @@ local function repair_place(tx, r, task, held)
     mend.must(tx, r, line, id)
   end
   mend.must(tx, r, "delayed", id, pending and task.available_at)
+  if set and not (mend.has(tx, "held:" .. set, id) and mend.has(tx, "holds", set)) then
+    keep_held(tx, task, set)
+    r[#r + 1] = "add to held:" .. set
+  end
 end
 
 -- has_word reports whether a text contains a word, where single spaces separate words.
@@ -220,7 +227,7 @@ local function leave(tx, r, task, where)
   for name in string.gmatch(where, "%S+") do
     local kind, of = string.match(name, "^(%l+):(.*)$")
     held = held or kind == "claims"
-    if (kind == "ready" or kind == "dead") and of ~= task.queue or kind == "claims" and (task.status ~= "RUNNING" or of ~= task.worker) then
+    if (kind == "ready" or kind == "dead") and of ~= task.queue or kind == "held" and of ~= held_set(task) or kind == "claims" and (task.status ~= "RUNNING" or of ~= task.worker) then
       mend.must(tx, r, name, task.id)
     end
   end

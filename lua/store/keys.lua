@@ -9,13 +9,15 @@ local keys = {}
 local function name_all(root)
   local p = root .. ":"
   return {
-    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn_of, turn_until, seq, front, number, controlled, recounted, recount_again, kind:<kind>
+    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn_of, turn_until, seq, front, number, controlled, recounted, recount_again, holds_at, kind:<kind>
     spec = p .. "spec:",           -- string   + id: the task as it was enqueued; written once
     state = p .. "state:",         -- string   + id: what changes of a task; absent for most tasks until they are first claimed
     payload = p .. "payload:",     -- string   + id: a payload that is too large for the spec
     result = p .. "result:",       -- string   + id: a result or error that is too large for the state
     children = p .. "children:",   -- list     + id: ids of all children of a task
     ready = p .. "ready:",         -- zset     + queue: ids that can be fetched, by priority and sequence
+    held = p .. "held:",           -- zset     + set: ids that no live worker can run, by the place in line that they go back to (store/state.lua: set_of)
+    holds = p .. "holds",          -- zset     the names of these sets, by when the first task was held
     queue = p .. "queue:",         -- hash     + queue: counters of running and ended tasks; paused, max_running, rate
     wake = p .. "wake:",           -- list     + queue: at most one token, for one idle worker
     dead = p .. "dead:",           -- zset     + queue: FAILED and CANCELLED ids still kept, by end

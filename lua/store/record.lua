@@ -15,13 +15,13 @@ names.spec_lines, names.spec_texts = {}, {}
 -- Of the state, which is rewritten at each change.
 names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "line_at", "passed_on", "children", "watched", "journal", "collects", "waiting", "counted_as",
   "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by", "late_by",
-  "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
+  "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes", "held", "held_at", "held_by"}
 names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "release_reason"}
 
 -- The values of these are whole numbers; a record in which one is not is broken. (progress_at is not listed: only
 -- people read it.)
 names.numbers = {available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true,
-  passed_on = true, children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
+  passed_on = true, children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true, held_at = true}
 
 -- (ipairs does not exist while a library is being loaded.)
 names.known, names.of_spec, names.of_state = {}, {}, {}

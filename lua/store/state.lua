@@ -49,6 +49,17 @@ local function is_attempt_limit(task)
   return task.status ~= "PENDING" or (task.woken or false) and task.limit_at == task.attempt_at
 end
 
+-- set_of returns the set for tasks that are held for this reason: queue,kind or, of agents that programs cannot replay,
+-- queue,kind,programs. No name has a comma.
+local function set_of(task, why)
+  return task.queue .. "," .. task.kind .. (why == "diverged" and "," .. (task.held_by or "-") or "")
+end
+
+-- held_set returns the set in which a task is held, or nil (task/hold.lua).
+local function held_set(task)
+  return task.held and task.status == "PENDING" and not task.available_at and set_of(task, task.held) or nil
+end
+
 -- nearest returns the next instant at which something other than the deadline falls due for a live task: the limit of
 -- its line or attempt, its warning, or the end of its cancellation's grace. It returns nil if the task has no such instant.
 local function nearest(task)

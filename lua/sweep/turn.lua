@@ -53,6 +53,9 @@ function turn.keep(tx, s)
       wait = math.min(wait, math.max(first[2] + strict - tx.at, 0))
     end
   end
+  if tx.root.holds_at then
+    wait = math.min(wait, math.max(tx.root.holds_at - tx.at, 0))
+  end
   redis.pcall("HSET", tx.key.root, "turn_of", s.reaper, "turn_until", string.format("%d", tx.at + 2 * s.fallback),
     "swept_at", tx.now, "armed", string.format("%d", tx.at + wait))
   return wait

@@ -62,7 +62,7 @@ end
 --   line  the key of its line   ask  as read_ask returns it   got  what the call gives out so far (claim)
 local function take(tx, id, line, ask, got)
   local task = load_task(tx, id)
-  if not task or task.status ~= "PENDING" or task.available_at then
+  if not task or task.status ~= "PENDING" or task.available_at or task.held then
     index.remove(tx, line, id) -- the record decides, and the line was wrong
     if task then
       mend_place(tx, task)

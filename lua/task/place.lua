@@ -1,12 +1,14 @@
 -- Where a live task waits for something: in a line, on a clock, or with a worker.
 --
--- @use queue/queue: count, place
+-- @use queue/queue: count, next_place, place
 -- @use store/events: emit, escape
 -- @use store/index
+-- @use store/later
 -- @use store/messages: alarm
 -- @use store/record
--- @use store/state: final, nearest
+-- @use store/state: final, held_set, nearest
 -- @use store/try: attempt
+-- @use store/tx: memo
 -- @use wait/journal
 -- @use wait/wait: forget_wait, stop_waiting
 
@@ -93,7 +95,23 @@ local function line_up(tx, task, front, instant)
   set_limit(tx, task, instant)
 end
 
--- mend_place makes sure that a PENDING task is in its line, or on the clock of delayed tasks. A caller that removes
+-- keep_held puts a held task into its set, and the set on the list `holds`. The first set of a partition has the sweep look at
+-- the list in 30 s (task/hold.lua).
+local function keep_held(tx, task, set)
+  index.add(tx, tx.key.held .. set, next_place(tx, task.priority), task.id)
+  local listed = memo(tx, "holds")
+  if not listed[set] and type(attempt("ZSCORE", tx.key.holds, set)) ~= "string" then
+    index.add(tx, tx.key.holds, tx.now, set)
+  end
+  listed[set] = true
+  if not tx.root.holds_at then
+    tx.root.holds_at = tx.at + 30000
+    later.after(tx, "HSET", tx.key.root, "holds_at", string.format("%d", tx.root.holds_at))
+    alarm.note(tx, tx.root.holds_at)
+  end
+end
+
+-- mend_place makes sure that a PENDING task is in its line, held, or on the clock of delayed tasks. A caller that removes
 -- a task from a place where it does not belong must call mend_place: the task could be in no other place, and no call
 -- would find it.
 --
@@ -105,7 +123,13 @@ local function mend_place(tx, task)
   elseif task.available_at then
     index.add(tx, tx.key.delayed, task.available_at, task.id)
     return nil
-  elseif type(attempt("ZSCORE", tx.key.ready .. task.queue, task.id)) == "string" then
+  end
+  local set = held_set(task)
+  local line = set and tx.key.held .. set or tx.key.ready .. task.queue
+  if type(attempt("ZSCORE", line, task.id)) == "string" then
+    return nil
+  elseif set then
+    keep_held(tx, task, set)
     return nil
   elseif attempt("EXISTS", tx.key.state .. task.id) == 1 then
     line_up(tx, task, false, tonumber(task.limit_at) or line_limit(task, tx.at))
@@ -116,8 +140,8 @@ local function mend_place(tx, task)
   return why
 end
 
--- leave removes a live task from where its status has put it: its line, the delayed tasks, its worker's claims, or its
--- wait. A promise is in none of them.
+-- leave removes a live task from where its status has put it: its line, the held or the delayed tasks, its worker's claims,
+-- or its wait. A promise is in none of them.
 local function leave(tx, task)
   local key = tx.key
   if task.status == "RUNNING" then
@@ -127,6 +151,8 @@ local function leave(tx, task)
     stop_waiting(tx, task)
   elseif task.available_at then
     index.remove(tx, key.delayed, task.id)
+  elseif task.held then
+    index.remove(tx, key.held .. held_set(task), task.id)
   elseif not task.role then
     index.remove(tx, key.ready .. task.queue, task.id)
   end
@@ -135,30 +161,35 @@ local function leave(tx, task)
   end
 end
 
+-- end_attempt makes a task whose attempt is over PENDING. The caller gives it a place.
+--
+-- put_back_now tells later code of the same unit that the task was put back. If an agent was waiting, its next attempt
+-- can come to the same wait again. Then the limit of the wait and the limits of its members must be the same: the
+-- journal keeps to which wait they belong.
+local function end_attempt(tx, task)
+  if task.waiting then
+    journal.keep_limit(tx, task)
+  end
+  leave(tx, task)
+  for _, name in ipairs({"lost_by", "attempt_at", "line_at", "passed_on", "woken", "held", "held_at"}) do
+    record.set(tx, task, name, nil)
+  end
+  task.worker, task.status, task.put_back_now = false, "PENDING", true
+  record.touch(tx, task)
+end
+
 -- put_back makes a task whose attempt is over PENDING again: in line, or delayed.
 --
 --   start  the instant from which on it can be claimed; at or before now: at once. The limit of the line counts from it
 --   front  the task is not at fault: it gets a place at the front of the line
 --   unfit  its worker has no handler for its kind. Its time in line continues (line_at), and it is delayed: 10 ms, twice as
 --          long each further time in a row (passed_on), until start or for 1 s at most
---
--- put_back_now tells later code of the same unit that the task was put back. If an agent was waiting, its next attempt
--- can come to the same wait again. Then the limit of the wait and the limits of its members must be the same: the
--- journal keeps to which wait they belong.
 local function put_back(tx, task, start, front, unfit)
-  if task.waiting then
-    journal.keep_limit(tx, task)
-  end
-  leave(tx, task)
   local limit, passed = unfit and tonumber(task.line_at), tonumber(task.passed_on or 0)
   if unfit then
     start = tx.at + math.min(start > tx.at and start - tx.at or 1000, 10 * 2 ^ passed)
   end
-  for _, name in ipairs({"lost_by", "attempt_at", "line_at", "passed_on", "woken"}) do
-    record.set(tx, task, name, nil)
-  end
-  task.worker, task.status, task.put_back_now = false, "PENDING", true
-  record.touch(tx, task)
+  end_attempt(tx, task)
   if unfit then
     record.set(tx, task, "passed_on", string.format("%d", passed + 1))
   end

@@ -10,10 +10,12 @@
 -- @use store/tx: memo
 -- @use task/ending: cancelled, timed_out
 -- @use task/finish: fail_attempt, finish, load_task
+-- @use task/hold
 -- @use task/place: put_back
 -- @use task/plan: refuse
 
 local classes = {error = true, failed = true, timeout = true, deadline = true}
+local unfit = {no_handler = "unhandled", diverged = "diverged"} -- why a release holds a task, by its class
 local verdicts = {[""] = true, retry = true, fail = true}
 
 -- check_outcome returns the field of an outcome that is wrong, and why; nil if the outcome is well formed.
@@ -41,8 +43,10 @@ local verbs = {complete = 4, fail = 8, release = 8}
 --
 --   class      of fail: error, failed (do not retry), timeout (the attempt's limit) or deadline (its worker
 --              stopped it in the grace before the task's own deadline)
---              of release: no_handler if the worker cannot run its kind: its time in line continues, and the delay is
---              10 ms, twice as long each further time in a row, and at most what is given (1 s)
+--              of release: no_handler if the worker cannot run its kind, diverged if its program cannot replay the
+--              agent. The task is held (task/hold.lua), and its time in line continues. If another live worker may be
+--              able to run it, it goes back in line instead: in 10 ms, twice as long each further time in a row, and at
+--              most what is given (1 s)
 --   code       of fail: exit code, or ""
 --   delay      ms before the task can be fetched again; "": the task's back-off
 --   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be
@@ -131,8 +135,13 @@ function apply.fail(tx, task, o, call)
 end
 
 function apply.release(tx, task, o)
-  emit(tx, "all", "task_released", task)
-  put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "no_handler")
+  local why, start = unfit[o.class], tx.at + (tonumber(o.delay) or 0)
+  if why then
+    hold(tx, task, why, task.worker, start)
+  else
+    emit(tx, "all", "task_released", task)
+    put_back(tx, task, start, true)
+  end
   if o.note ~= "" then
     record.set(tx, task, "release_reason", string.sub(o.note, 1, 1024))
   end

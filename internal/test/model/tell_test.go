@@ -39,6 +39,8 @@ func formatSnapshot(s *audit.Snapshot) []string {
 		switch kind, _, _ := strings.Cut(key, ":"); kind {
 		case "queue":
 			maps.DeleteFunc(f, func(name, value string) bool { return value == "0" && name != "drained" || name == "full_at" })
+		case "worker":
+			delete(f, "lacks") // the model knows no held tasks
 		case "idem":
 			for key, value := range f {
 				f[key], _, _ = strings.Cut(value, " ")

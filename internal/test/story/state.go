@@ -102,7 +102,7 @@ func (s *stage) scored(key string, members []redis.Z) string {
 	var words []string
 	for _, m := range members {
 		name := short(fmt.Sprint(m.Member))
-		if !strings.Contains(key, ":ready:") && !strings.Contains(key, ":pending:") {
+		if !strings.Contains(key, ":ready:") && !strings.Contains(key, ":held:") && !strings.Contains(key, ":pending:") {
 			name += "@" + since(fmt.Sprintf("%.0f", m.Score))
 		}
 		words = append(words, name)
