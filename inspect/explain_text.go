@@ -151,7 +151,11 @@ func (e *Explanation) detail() string {
 			return s + fmt.Sprintf("%d left.", w.Left)
 		}
 	case WhyHeld:
-		return "It was held at " + clockText(e.Since) + "."
+		s := "It was held at " + clockText(e.Since) + "."
+		if e.ReleaseReason != "" {
+			s += " Its last worker gave it back" + quotedReason(e.ReleaseReason) + "."
+		}
+		return s
 	case WhyInLine:
 		if e.ReleaseReason != "" {
 			return "Its last worker gave it back" + quotedReason(e.ReleaseReason) + "." + e.givenBackText()

@@ -62,7 +62,7 @@ func (f *fleet) deploy(code string) *process {
 	f.Helper()
 	program := filepath.Join(f.folder, code)
 	if _, err := os.Stat(program); err != nil {
-		if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.code="+code, "-o", program, "./program").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.code="+code, "-o", program, "./testdata/program").CombinedOutput(); err != nil {
 			f.Fatalf("go build: %v\n%s", err, out)
 		}
 	}
