@@ -179,6 +179,7 @@ func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 	for len(batch) > 0 {
 		s := shapes{rows: make([]any, 0, 3*len(batch))}
 		if slices.ContainsFunc(batch, func(c *submission) bool { return c.task.fixed() }) {
+			// A chosen id may exist because an earlier try of this call created it. With the identity of the call it counts as new.
 			s.call = NewCall()
 		}
 		for _, c := range batch {

@@ -12,7 +12,7 @@ import (
 // header, without the prefix Curfew.
 type fact struct{ name, value string }
 
-// facts returns what the handler of ctx is told. Facts that a task does not have are left out.
+// facts returns the facts about the task of ctx that its command or URL receives, without those that the task lacks.
 func facts(ctx context.Context) []fact {
 	job := worker.Info(ctx)
 	list := []fact{

@@ -123,7 +123,7 @@ func (p *Post) place() string {
 	return (&url.URL{Scheme: p.URL.Scheme, Host: p.URL.Host, Path: p.URL.Path}).String()
 }
 
-// setHeaders tells the server what the task is.
+// setHeaders describes the task in the headers of the request.
 func setHeaders(to http.Header, ctx context.Context, payload []byte) {
 	job := worker.Info(ctx)
 	for _, f := range facts(ctx) {

@@ -15,7 +15,7 @@ func Each(n int, do func(i int) error) error {
 	errs, free := make([]error, n), make(chan struct{}, atOnce)
 	var group sync.WaitGroup
 	for i := range n {
-		free <- struct{}{}
+		free <- struct{}{} // before the goroutine begins: with 999 partitions there are never more than 16
 		group.Go(func() {
 			defer func() { <-free }()
 			errs[i] = do(i)

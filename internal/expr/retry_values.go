@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// exprPart says what a part of an expression means.
+// exprPart describes the meaning of a part of an expression.
 type exprPart int
 
 const (

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Type says what the values of a field are.
+// Type is the type of the values of a field.
 type Type int
 
 // The types. The type in Go is in parentheses.

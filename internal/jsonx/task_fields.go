@@ -16,7 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// taskMember says how a member of the object sets a field of a task.
+// taskMember is a member of the object, and how it sets a field of a task.
 type taskMember struct {
 	set   func(t *queue.Task, value string) error
 	raw   bool   // the value is any JSON, and is taken as its text

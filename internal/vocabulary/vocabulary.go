@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/field"
 )
 
-// Type says what the values of a name are, and how they are written.
+// Type is the type of the values of a name, which determines how they are written.
 type Type string
 
 // The types. Arguments and replies of functions have texts and lists only: numbers are in decimal there,

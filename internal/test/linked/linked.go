@@ -1,4 +1,4 @@
-// Package linked builds several programs as one binary for tests, because most of the time of a build is that of the linker.
+// Package linked builds several programs as one binary for tests, because a build spends most of its time in the linker.
 package linked
 
 import (

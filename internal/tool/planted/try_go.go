@@ -65,7 +65,7 @@ func (g *ground) tryGo(m mutant, r *result) error {
 	return err
 }
 
-// reach is what one test of a package reaches of its Go.
+// reach is the part of a package's Go code that one of its tests runs.
 type reach struct {
 	test string
 	took time.Duration

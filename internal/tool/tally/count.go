@@ -65,7 +65,7 @@ func newCounter(out io.Writer) *counter {
 	return &counter{out: out, packages: map[string]*pkg{}, stories: map[string]bool{}}
 }
 
-// read counts the events of a go test. Lines that are not events are printed, since they say what is wrong.
+// read counts the events of a go test. Lines that are not events are printed, because they explain why a build or a test failed.
 func (c *counter) read(events io.Reader) error {
 	lines := bufio.NewReader(events)
 	for {
