@@ -139,7 +139,7 @@ func TestAPromiseRefusesAResultOfAnotherType(t *testing.T) {
 		}
 	}
 	s.drain()
-	s.completed(id, `"true true\u003c\u0026\u003e\ufffd"`)
+	s.completed(id, `"true true<&>\ufffd"`)
 }
 
 func TestASleepNeedsNoWorker(t *testing.T) {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,7 +58,11 @@ func encode[Out any](out Out) ([]byte, error) {
 	if raw, ok := any(out).([]byte); ok {
 		return raw, nil
 	}
-	return json.Marshal(out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // people read results, and no browser takes them for a page
+	err := encoder.Encode(out)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // HandleRaw registers a handler for a kind. A kind that ends in * is a pattern for all kinds with

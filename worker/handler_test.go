@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -20,6 +21,26 @@ import (
 type page struct {
 	URL   string
 	Bytes int
+}
+
+// The text of a result is the text that the handler returned: < stays <, and nothing follows the value.
+func TestAResultKeepsItsText(t *testing.T) {
+	s := newStage(t, redistest.Shared(t).Client(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	worker.Handle(w, "text", func(context.Context, string) (string, error) { return "a < b && c > d", nil })
+	worker.Handle(w, "raw", func(context.Context, string) (json.RawMessage, error) {
+		return json.RawMessage(`{"a":"<\u003c>"}`), nil
+	})
+	worker.Handle(w, "bytes", func(context.Context, string) ([]byte, error) { return []byte("<\xff\n"), nil })
+	for kind, want := range map[string]string{"text": `"a < b && c > d"`, "raw": `{"a":"<\u003c>"}`, "bytes": "<\xff\n"} {
+		id := s.enqueue(queue.Task{Kind: kind})
+		if _, err := w.RunOne(s.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.q.Result(s.ctx, id); string(got) != want {
+			t.Errorf("the result of %s is %q, %v, want %q", kind, got, err, want)
+		}
+	}
 }
 
 func TestHandlers(t *testing.T) {
