@@ -69,6 +69,9 @@ func TestARecordingIsReplayed(t *testing.T) {
 			return "", err
 		}
 		approved, err := agentwait.Await(a, agentwait.Promise[bool](a, "approval", 12*time.Hour))
+		if !errors.Is(err, agentwait.ErrSuspended) {
+			t.Errorf("the wait for the approval returned %v, %v, want ErrSuspended", approved, err)
+		}
 		return fmt.Sprint(approved), errors.Join(err, step(a, "later"))
 	}
 	stopped := func(calls int) code { // old code that returns an error before a call

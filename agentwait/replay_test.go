@@ -231,6 +231,11 @@ func TestAReplayThatDiffersIsGivenBack(t *testing.T) {
 			func(a *agent, _ string) (string, error) { return await(a, echo(a, long+"x")) },
 			func(a *agent, _ string) (string, error) { return await(a, echo(a, long+"y")) },
 			[]string{`.1 of kind echo in queue default with payload "\"long long`, ".1 with another payload after the first 200 bytes"}},
+		"one more child without a name": {join, func(a *agent, _ string) (string, error) {
+			x, y := echo(a, "x"), echo(a, "y")
+			echo(a, "z")
+			return await(a, x, y)
+		}, []string{"was no child 0-", ".3 before its wait for all of 2 (1 2), and is now child 0-"}},
 		"another member after the first 20": {
 			func(a *agent, _ string) (string, error) { f := many(a); return await(a, append(f[:20:20], f[21])...) },
 			func(a *agent, _ string) (string, error) { f := many(a); return await(a, f[:21]...) },

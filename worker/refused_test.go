@@ -35,7 +35,7 @@ func TestAResultOfAnotherTypeFailsTheAttempt(t *testing.T) {
 	handle := func(ctx context.Context, _ []byte) ([]byte, error) {
 		return []byte(results[worker.Info(ctx).Attempt-1]), nil
 	}
-	task := queue.Task{Kind: "k", ResultType: "{n: int8}", MaxRetries: 2}
+	task := queue.Task{Kind: "k", ResultType: "{n: int8}", MaxRetries: 2, Backoff: queue.Backoff{Delay: queue.None}}
 	w := worker.New(s.q, worker.Config{})
 	w.HandleRaw("k", handle)
 	id := s.enqueue(task)
