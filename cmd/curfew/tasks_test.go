@@ -253,7 +253,7 @@ func TestGetPrintsAnAgent(t *testing.T) {
 			t.Errorf("signal %q: exit %d, %s%s, want %d, %q", row.args, code, out, errs, row.code, row.want)
 		}
 	}
-	succeeds(t, url, "signal", id, "end", "null")
+	succeeds(t, url, "signal", id, "end", `""`)
 	if code, out, errs := command(t, url, "", "wait", id, "-o", "json"); code != 0 || !strings.Contains(out, `"result":"\"yes\""`) {
 		t.Errorf("wait: exit %d, %s%s", code, out, errs)
 	}
