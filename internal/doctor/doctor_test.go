@@ -148,7 +148,8 @@ func TestProblemsAreFound(t *testing.T) {
 		{"tasks and no worker", "queues", func() {}, func() {}, "warn 1 task is in line in queue emial, and no worker lives: run one that serves it"},
 		{"tasks in a queue that is not served", "queues", func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, func() {}, "warn 1 task is in line in queue emial, and no live worker serves it: run one that serves it, or enqueue to email"},
 		{"tasks in a queue that a worker may serve", "queues", func() { worker(`no JSON`) }, func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, "ok 1 worker,"},
-		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q) }, func() {}, "warn no live worker of queue email handles the kind leter: at least 1 task is given back again and again: run one that does, or enqueue the kind letter"},
+		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q, queue.ClassNoHandler, 1) }, func() {}, "warn no live worker of queue email handles the kind leter: 1 task is held: run one that does, or enqueue the kind letter"},
+		{"agents whose code has changed", "agents", func() { bounce(t, q, queue.ClassDiverged, 2) }, func() {}, "warn no live worker of queue email can replay 1 agent of kind leter, because their code has changed: run a program with code that fits; `curfew explain` has the difference"},
 		{"a paused queue", "queues", func() {
 			if _, err := q.Pause(t.Context(), "emial"); err != nil {
 				t.Fatal(err)
@@ -220,16 +221,16 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	}
 }
 
-// bounce makes a worker give a task back, as a worker without a handler for its kind does.
-func bounce(t *testing.T, q *queue.Queue) {
+// bounce makes a worker give a task back that it cannot run.
+func bounce(t *testing.T, q *queue.Queue, class queue.Class, seq int64) {
 	t.Helper()
 	queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "leter"})
-	got, err := claim.Of(q).Fetch(t.Context(), 0, "w1", claim.Ask{N: 1, Seq: 1, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
+	got, err := claim.Of(q).Fetch(t.Context(), 0, "w1", claim.Ask{N: 1, Seq: seq, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
 	if err != nil || len(got.Claims) != 1 {
 		t.Fatal(got, err)
 	}
 	c := got.Claims[0]
-	if _, err := claim.Of(q).Settle(t.Context(), 0, "w1", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: time.Hour, Error: "no handler"}}, claim.Ask{}); err != nil {
+	if _, err := claim.Of(q).Settle(t.Context(), 0, "w1", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Class: class, Error: "cannot"}}, claim.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 }

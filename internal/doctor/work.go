@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +13,6 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 // late is how long after its instant a change must be written.
@@ -200,9 +197,7 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 			x.report(Warn, "queues", waits+"no live worker serves it", cure)
 		}
 	}
-	if err := x.lookAtBounced(ctx, q, crew); err != nil {
-		return err
-	}
+	x.reportHeld(stats.Held, crew)
 	if stats.Broken > 0 {
 		x.report(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
 	}
@@ -212,63 +207,18 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 	return nil
 }
 
-// looked is how many delayed tasks of a partition are looked at.
-const looked = 100
-
-// lookAtBounced looks for tasks that workers give back again and again, since none of them handles their kind. Such a task starts again
-// soon, so it is among the first that are delayed.
-func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
-	counts, diverged := map[string]int64{}, map[string]int64{}
-	delayed := make([]*redis.StringSliceCmd, q.Partitions())
-	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) { delayed[p] = pipe.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1) })
-	for p, reply := range delayed {
-		ids, err := reply.Result()
-		if err == nil {
-			err = addBounced(ctx, q, p, ids, crew, counts, diverged)
+// reportHeld reports the tasks that no live worker can run.
+func (x *examination) reportHeld(held []queue.Held, crew inspect.Crew) {
+	for _, h := range held {
+		if h.Reason == queue.HeldDiverged {
+			x.report(Warn, "agents", fmt.Sprintf("no live worker of queue %s can replay %s of kind %s, because their code has changed", h.Queue,
+				counted(h.Tasks, "agent", "agents"), h.Kind), "run a program with code that fits; `curfew explain` has the difference")
+			continue
 		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, line := range slices.Sorted(maps.Keys(counts)) {
-		words := strings.SplitN(line, " ", 3)
 		cure := "run one that does"
-		if words[2] != "" {
-			cure += ", or enqueue the kind " + words[2]
+		if _, nearest := crew.Unhandled(h.Queue, h.Kind); nearest != "" {
+			cure += ", or enqueue the kind " + nearest
 		}
-		x.report(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: at least %s given back again and again", words[0], words[1], counted(counts[line], "task is", "tasks are")), cure)
+		x.report(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: %s held", h.Queue, h.Kind, counted(h.Tasks, "task is", "tasks are")), cure)
 	}
-	for _, line := range slices.Sorted(maps.Keys(diverged)) {
-		name, kind, _ := strings.Cut(line, " ")
-		x.report(Warn, "agents", fmt.Sprintf("the code of kind %s in queue %s has changed so that workers cannot continue at least %s", kind, name,
-			counted(diverged[line], "agent", "agents")), "run a program with code that fits; `curfew explain` has the difference")
-	}
-	return nil
-}
-
-// addBounced counts the tasks that workers gave back and that no worker handles, by queue, kind and the most similar
-// kind that workers handle, and the agents that they could not replay, by queue and kind.
-func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, counts, diverged map[string]int64) error {
-	for len(ids) > 0 {
-		records, _, err := q.GetSome(ctx, p, ids)
-		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
-			break // `curfew fsck` reports it
-		}
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			if r == nil || r.Fields["release_reason"] == "" {
-				continue
-			}
-			if strings.HasPrefix(r.Fields["release_reason"], refusal.ErrDiverged.Error()) {
-				diverged[r.Queue+" "+r.Kind]++
-			}
-			if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
-				counts[r.Queue+" "+r.Kind+" "+nearest]++
-			}
-		}
-		ids = ids[len(records):]
-	}
-	return nil
 }
