@@ -27,8 +27,8 @@
 //
 // If a run of the handler makes other calls than the run before, its error is ErrReplayDiverged, which
 // says what the earlier run did and what this one does. This happens when new code runs agents that
-// were started with old code. The agent is not failed. It is held until a worker
-// starts whose program can replay it. To avoid this, name the children, make a Checkpoint before the part that changes, or
+// were started with old code. The agent is not failed. It is given back until a worker
+// takes it whose program can replay it. To avoid this, name the children, make a Checkpoint before the part that changes, or
 // put a version field into the input. To find it before a deploy, replay a Recording of the agent with
 // the new code.
 //

@@ -105,13 +105,18 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 	}
 	for n := range o.w.q.Partitions() {
 		o.leased = append(o.leased, n)
-		reply, err := claim.Of(o.w.q).Fetch(ctx, n, o.id, fetch)
-		if err != nil {
-			return nil, err
-		}
-		o.w.logKeys(o.id, n, reply.Errors)
-		if len(reply.Claims) > 0 {
-			return &reply.Claims[0], nil
+		for range 2 { // the first request can put held tasks back in line
+			reply, err := claim.Of(o.w.q).Fetch(ctx, n, o.id, fetch)
+			if err != nil {
+				return nil, err
+			}
+			o.w.logKeys(o.id, n, reply.Errors)
+			if len(reply.Claims) > 0 {
+				return &reply.Claims[0], nil
+			}
+			if !reply.More() {
+				break
+			}
 		}
 	}
 	return nil, nil

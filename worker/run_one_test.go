@@ -129,10 +129,15 @@ func TestRunOneOfAKindWithoutAHandler(t *testing.T) {
 		t.Errorf("RunOne = %v, %v, want nil, %s", ran, err, want)
 	}
 	r := s.record(id)
-	if r.Status != queue.Pending || r.Retries != 0 || r.AvailableAt.IsZero() {
-		t.Errorf("the task is %s after %d retries, available at %v, want PENDING, 0, in a second", r.Status, r.Retries, r.AvailableAt)
+	if r.Status != queue.Pending || r.Retries != 0 || r.Held != queue.HeldUnhandled {
+		t.Errorf("the task is %s after %d retries, held: %q, want PENDING, 0, unhandled", r.Status, r.Retries, r.Held)
 	}
 	s.noWorkers()
+	other := worker.New(s.q, worker.Config{})
+	other.HandleRaw("mail", done)
+	if ran := s.runOne(other); ran == nil || ran.Claim.ID != id {
+		t.Errorf("RunOne of a worker that has a handler = %+v, want %s", ran, id)
+	}
 }
 
 func TestRunOneIsForAWorkerThatDoesNotRun(t *testing.T) {

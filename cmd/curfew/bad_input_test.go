@@ -85,7 +85,7 @@ var uses = map[string]use{
 	"worker drain":     {args: "w1", needs: "the id of one worker", claims: true},
 	"agent ls":         {},
 	"agent get":        {args: "AGENT", needs: "the ids of", many: true},
-	"agent export":     {},
+	"agent export":     {many: true},
 	"flow check":       {args: "DEFINITIONFILE", needs: "the names of one or more files", many: true},
 	"flow put":         {args: "DEFINITIONFILE", needs: "the names of one or more files", many: true, claims: true, stores: true},
 	"flow schema":      {},

@@ -161,7 +161,7 @@ func TestWrongUseOfWorkerAndAgentCommandsSaysWhatToDo(t *testing.T) {
 		"worker drain a --wait --timeout 5":   "has no unit: write 5s",
 		"worker drain a --wait --timeout -5s": "is negative",
 		"worker drain a --wiat":               "(did you mean --wait?)",
-		"agent show":                          "there is no command `curfew agent show`: write ls or get",
+		"agent show":                          "there is no command `curfew agent show`: write ls, get or export",
 		"agent ls a":                          `agent ls takes no argument, and got "a"`,
 		"agent ls --look 0":                   "--look 0 must be from 1 to 100000",
 		"agent ls --look all":                 `--look "all" must be a whole number`,

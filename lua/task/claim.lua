@@ -12,6 +12,7 @@
 -- @use task/body: payload
 -- @use task/ending: cancelled
 -- @use task/finish: finish, load_task
+-- @use task/hold: offer
 -- @use task/identity: idempotency, incarnation
 -- @use task/place: mend_place, put_aside, put_back, set_limit
 
@@ -199,6 +200,9 @@ local function claim(tx, ask)
   end
   if #ask.queues > most_queues then
     narrow(ask)
+  end
+  if tx.root.holds_at and got.left > 0 then
+    offer(tx, ask.worker, ask.queues)
   end
   got.share = math.ceil(100 / math.max(#ask.queues, 1))
   got.looks = most + 100 + got.share * #ask.queues

@@ -8,8 +8,8 @@
 --   held_by  those programs, with commas between them. They stay when the task goes back, until it has been replayed
 --
 -- Tasks that the same workers can run are in one set (store/state.lua: held_set), so no call looks at tasks one by one. A
--- sweep looks at all sets every 30 s. It is needed for workers that do not describe themselves, and after a failover that
--- has lost a description.
+-- sweep looks at all sets every 30 s. It is needed after a failover that has lost a description. A worker that does not
+-- describe itself is offered some tasks with each fetch.
 --
 -- @use queue/queue: wake
 -- @use store/events: emit
@@ -159,6 +159,16 @@ local function unhold_for(tx, worker, most)
     end
   end
   return most
+end
+
+-- offer puts up to eight held tasks back in line for a worker that takes tasks of some queues and has not described itself: it may
+-- be able to run them. They are few, because it may have no handler for them, and it gets them with its next request.
+local function offer(tx, name, queues)
+  local worker = read_worker(tx, name)
+  if not worker.state and not worker.leaves then
+    worker.queues = " " .. table.concat(queues, " ") .. " "
+    unhold_for(tx, worker, 8)
+  end
 end
 
 -- forget_empty removes the sets from the list whose tasks have all ended.

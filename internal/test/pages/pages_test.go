@@ -230,7 +230,7 @@ func (p Page) anchors() (anchors []string) {
 // generated are the pages that the commands themselves write: `make docs`.
 var generated = []string{"docs/reference/command.md", "docs/reference/bench.md"}
 
-// No line of text that people edit is longer than 140 characters. Tables and code can be.
+// No line of text that people edit is longer than 140 characters. Tables and code can be. A rebase has left no marks.
 func TestTheLinesOfThePagesAreShort(t *testing.T) {
 	for _, page := range all(t) {
 		if slices.Contains(generated, page.Path) {
@@ -239,6 +239,9 @@ func TestTheLinesOfThePagesAreShort(t *testing.T) {
 		for n, line := range page.Prose() {
 			if length := utf8.RuneCountInString(line); length > 140 && !strings.HasPrefix(line, "|") {
 				t.Errorf("%s:%d has %d characters: break it", page.Path, n, length)
+			}
+			if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
+				t.Errorf("%s:%d is the mark of a conflict: resolve it", page.Path, n)
 			}
 		}
 	}

@@ -440,8 +440,9 @@ func laterExtensions(t *testing.T) {
 	<-cleaned
 	var order []string
 	for _, e := range p.emitted("task_cancelled") {
-		if e["reason"] == "not_needed" {
-			order = append(order, strings.TrimPrefix(e["task_id"].(string), r.ID))
+		id := strings.TrimPrefix(e["task_id"].(string), r.ID)
+		if e["reason"] == "not_needed" && id != ".7" { // its grace may last longer than this test
+			order = append(order, id)
 		}
 	}
 	if want := []string{".5", ".6", ".1", ".4"}; !slices.Equal(order, want) {

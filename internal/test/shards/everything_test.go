@@ -122,7 +122,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			if err != nil || again.ID != first.ID || again.New || first.ID != other.IDOf(task.Name) {
 				t.Errorf("the second enqueue: %+v, %v; the first: %+v", again, err, first)
 			}
-			if r, err := other.Get(ctx, first.ID); err != nil || r.Deadline.Sub(r.CreatedAt) != 2*time.Hour {
+			if r, err := other.Get(ctx, first.ID); err != nil || r.Deadline.Sub(r.AvailableAt) != 2*time.Hour {
 				t.Errorf("%+v, %v: it does not have the defaults", r, err)
 			}
 			p, _ := queue.PartitionOf(first.ID)

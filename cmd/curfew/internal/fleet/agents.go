@@ -149,7 +149,6 @@ docs/how-to/testing.md.
 // exportAgents prints agents. Without named it leaves out those that have ended meanwhile or have no
 // journal.
 func exportAgents(c *cli.Context, q *queue.Queue, ids []string, named bool) error {
-	exported := 0
 	for _, id := range ids {
 		r, err := agentwait.Export(c.Context, q, id)
 		switch {
@@ -169,9 +168,7 @@ func exportAgents(c *cli.Context, q *queue.Queue, ids []string, named bool) erro
 		if err := app.WriteText(c, string(line)+"\n"); err != nil {
 			return err
 		}
-		exported++
 	}
-	app.Note(c, "%s exported", app.Plural(int64(exported), "agent was", "agents were"))
 	return nil
 }
 
