@@ -89,10 +89,13 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
+		if err != nil && at == events.Oldest && len(batch.Events) == 0 && len(batch.Gaps) == 0 {
+			return nil // nothing was read
+		}
 		count += len(batch.Events)
 		at = batch.Next
 		end := err != nil || n > 0 && count >= n || !endless && len(batch.Events) == 0 && len(batch.Gaps) == 0
-		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end && at != events.Oldest { // Oldest: nothing was read
+		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end {
 			if err := tell(out, batch, end); err != nil {
 				return err
 			}
