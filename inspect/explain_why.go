@@ -200,7 +200,7 @@ func (o *observed) givenBack() int64 {
 }
 
 // idOfName matches the ids of tasks with a name, and of their children and hooks.
-var idOfName = regexp.MustCompile(`^\d+-[nbe]-`)
+var idOfName = regexp.MustCompile(`^\d+-[ne]-`)
 
 func (o *observed) explainRunning(e *Explanation) {
 	r := o.record

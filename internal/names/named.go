@@ -1,7 +1,6 @@
 package names
 
 import (
-	"encoding/base64"
 	"hash/crc32"
 	"strconv"
 	"strings"
@@ -9,25 +8,20 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// maxName is the greatest length of a name in bytes, and maxEscaped that of a name with escapes. An id is then up to 198 bytes, so that a
-// child with any name, and its hook, have valid ids too.
-const (
-	maxName    = 128
-	maxEscaped = 192
-)
+// maxName is the greatest length of a name in bytes. An id is then up to 390 bytes, so that there is room
+// for the names of children.
+const maxName = 128
 
 // The first letters of the part of an id after the partition. Ids that are made do not have small letters.
 const (
 	plain   = "n-" // the name follows as it is
 	escaped = "e-" // the name follows with escapes
-	base64s = "b-" // the name follows in base64
 )
 
 // Encode returns a name as ids and names of children have it. A name of letters, digits, - and _ follows n-
 // as it is. Any other name follows e-, and each byte that is not a letter, a digit or - is _ and two
-// hexadecimal digits. If that is longer than 192 bytes, the name follows b- in base64 for URLs, without
-// padding. So no two names have the same text. Encode returns an *InvalidError for a name that is empty or
-// too long.
+// hexadecimal digits. So no two names have the same text. Encode returns an *InvalidError for a name
+// that is empty or too long.
 func Encode(name string) (string, error) {
 	if name == "" || len(name) > maxName {
 		return "", refusal.Invalid("name", "%q has %d bytes: it must be 1 to %d bytes of any text; hash a longer one", refusal.Clip(name), len(name), maxName)
@@ -42,9 +36,6 @@ func Encode(name string) (string, error) {
 		} else {
 			b = append(b, '_', hex[c>>4], hex[c&15])
 		}
-	}
-	if len(b)-len(escaped) > maxEscaped {
-		return base64s + base64.RawURLEncoding.EncodeToString([]byte(name)), nil
 	}
 	return string(b), nil
 }
@@ -91,10 +82,6 @@ func NameOf(id string) string {
 func decode(text string) string {
 	if name, ok := strings.CutPrefix(text, plain); ok {
 		return name
-	}
-	if text, ok := strings.CutPrefix(text, base64s); ok {
-		name, _ := base64.RawURLEncoding.DecodeString(text) // NameOf encodes the name again, and compares
-		return string(name)
 	}
 	first, rest, _ := strings.Cut(strings.TrimPrefix(text, escaped), "_")
 	name := []byte(first)
