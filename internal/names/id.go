@@ -22,7 +22,8 @@ const (
 	idLength   = 20 // the partition and its dash included
 	timeDigits = 9  // 45 bits of ms: to the year 3084
 	maxDepth   = 16
-	maxID      = 512 // bytes (lua/task/plan.lua)
+	maxID      = 512 // bytes, without the ! and the event of a hook (lua/task/plan.lua)
+	maxHook    = len("!success")
 	// MaxPartitions leaves 35 random bits in an id.
 	MaxPartitions = 999
 )
@@ -75,7 +76,11 @@ func appendBase32(b []byte, n uint64, digits int) []byte {
 // PartitionOf returns the partition of a task's id. It returns an *InvalidError if id is not a valid
 // id of a task.
 func PartitionOf(id string) (int, error) {
-	if len(id) > maxID {
+	longest := maxID
+	if bang := strings.LastIndexByte(id, '!'); bang > maxID-maxHook && OwnerOf(id) == "" {
+		longest += maxHook
+	}
+	if len(id) > longest {
 		return 0, refusal.Invalid("id", "%q has %d bytes, the limit is %d", refusal.Clip(id), len(id), maxID)
 	}
 	digits, rest, found := strings.Cut(id, "-")
