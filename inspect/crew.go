@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -79,6 +80,9 @@ func (c Crew) Unhandled(name, kind string) (unhandled bool, nearest string) {
 			return false, "" // the kinds of this worker are unknown
 		}
 		for _, k := range w.Kinds {
+			if start, pattern := strings.CutSuffix(k, "*"); pattern && strings.HasPrefix(kind, start) {
+				return false, ""
+			}
 			handled[k] = true
 		}
 	}

@@ -68,7 +68,7 @@ func (w *typeWriter) write(t reflect.Type) string {
 	case reflect.Pointer:
 		return orNull(w.write(t.Elem()))
 	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
+		if t.Elem().Kind() == reflect.Uint8 && special(t.Elem()) == "" {
 			return "string?" // base64
 		}
 		return "[" + w.write(t.Elem()) + "]?"
@@ -135,11 +135,14 @@ func (w *typeWriter) object(t reflect.Type) string {
 		name, text := m.name, w.write(m.of)
 		if m.quoted {
 			text = "string"
+			if m.of.Kind() == reflect.Pointer {
+				text = "string?"
+			}
 		}
 		if m.optional {
 			text = orNull(text)
 		}
-		if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || strings.Trim(name[:1], "0123456789") == "" {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || strings.Trim(name[:1], "0123456789") == "" {
 			name = fmt.Sprintf(`"%s"`, name) // it has no quotation mark and no backslash, which no tag can have
 		}
 		parts = append(parts, name+": "+text)

@@ -51,7 +51,7 @@ end
 --   given  the priorities of the tasks that the call names, by id
 local function before_owners(o, given)
   o.priority, o.place = given[o.id], o.n
-  local above = owner(o.id)
+  local above = #o.id <= 1024 and owner(o.id) -- no id is longer
   while above do
     o.priority, o.place = math.max(o.priority, given[above] or 0), o.place - 500 -- a call has 500 ids
     above = owner(above)

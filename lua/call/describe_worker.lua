@@ -54,6 +54,8 @@ local function describe(tx, worker, state, about)
     for _, name in ipairs({"kinds", "queues", "program"}) do
       if known[name] ~= "" then
         later.before(tx, "HSET", key, name, known[name])
+      else
+        later.before(tx, "HDEL", key, name)
       end
     end
   end

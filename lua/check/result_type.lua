@@ -114,9 +114,9 @@ local function not_json(w, at)
   return fail(w, at > #w.text and "ends within a value" or "is not JSON, see byte " .. at)
 end
 
--- inside adds the place of an inner value to the path of a fault.
+-- inside adds the place of an inner value to the path of a fault. Of a long path it keeps the end.
 local function inside(w, place)
-  if w.fault then
+  if w.fault and #(w.path or "") < 200 then
     w.path = place .. (w.path and (string.sub(w.path, 1, 1) == "[" and "" or ".") .. w.path or "")
   end
   return nil

@@ -19,7 +19,7 @@
 -- @use store/state: held_set, set_of
 -- @use store/tx: memo
 -- @use task/finish: load_task
--- @use task/place: end_attempt, keep_held, mend_place, put_back, set_limit
+-- @use task/place: end_attempt, keep_held, line_limit, mend_place, put_back, set_limit
 
 -- has reports whether a text of words, with a space before and after each, contains a word.
 local function has(text, word)
@@ -34,13 +34,27 @@ local function read_worker(tx, name)
     state = f[5], leaves = f[5] == "draining" or f[6] ~= false}
 end
 
+-- handles reports whether a kind is among those of a worker: by its name, or by a pattern such as mail.*, which stands for all
+-- kinds that begin so.
+local function handles(kinds, kind)
+  if has(kinds, kind) then
+    return true
+  end
+  for start in string.gmatch(kinds, " ([^ ]*)%*") do
+    if string.sub(kind, 1, #start) == start then
+      return true
+    end
+  end
+  return false
+end
+
 -- fits reports whether a worker may be able to run the tasks of a set. A worker that names no queues or kinds may serve any.
 --
 --   set  as held_set returns it
 local function fits(worker, set)
   local queue, kind, programs = string.match(set, "^([^,]*),([^,]*),?(.*)$")
   return not worker.leaves and (worker.queues == "" or has(worker.queues, queue)) and
-    (worker.kinds == "" and not has(worker.lacks, kind) or has(worker.kinds, kind)) and
+    (worker.kinds == "" and not has(worker.lacks, kind) or handles(worker.kinds, kind)) and
     not (programs ~= "" and string.find("," .. programs .. ",", "," .. (worker.program == "" and "-" or worker.program) .. ",", 1, true))
 end
 
@@ -76,9 +90,12 @@ local function somebody(tx, set, reporter)
   return known[set]
 end
 
+-- most_lacks is how many bytes are kept of the kinds that a worker lacks.
+local most_lacks = 4096
+
 -- learn stores that a worker has no handler for a kind, if it has named no kinds.
 local function learn(tx, worker, kind)
-  if worker.kinds == "" and #worker.lacks < 4096 and not has(worker.lacks, kind) and redis.call("ZSCORE", tx.key.workers, worker.name) then
+  if worker.kinds == "" and #worker.lacks < most_lacks and not has(worker.lacks, kind) and redis.call("ZSCORE", tx.key.workers, worker.name) then
     worker.lacks = (worker.lacks == "" and " " or worker.lacks) .. kind .. " "
     later.before(tx, "HSET", tx.key.worker .. worker.name, "lacks", worker.lacks)
   end
@@ -107,7 +124,7 @@ local function hold(tx, task, why, worker, start)
   else
     learn(tx, known[worker], task.kind)
   end
-  local set, limit = set_of(task, why), tonumber(task.line_at)
+  local set, limit = set_of(task, why), tonumber(task.line_at) or line_limit(task, tx.at)
   if somebody(tx, set, worker) then
     emit(tx, "all", "task_released", task)
     put_back(tx, task, start, true, true)
@@ -165,7 +182,7 @@ end
 -- be able to run them. They are few, because it may have no handler for them, and it gets them with its next request.
 local function offer(tx, name, queues)
   local worker = read_worker(tx, name)
-  if not worker.state and not worker.leaves then
+  if not worker.state and not worker.leaves and #worker.lacks < most_lacks then
     worker.queues = " " .. table.concat(queues, " ") .. " "
     unhold_for(tx, worker, 8)
   end
