@@ -160,9 +160,14 @@ func (o *runOne) run(ctx context.Context, handle Handler, held *queue.Claim, rec
 	return nil, nil
 }
 
-// settle reports the outcome of an attempt.
+// settle reports the outcome of an attempt. If the program cannot replay an agent, Redis must know which program that is.
 func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 	sent := time.Now()
+	if a.outcome.Class == queue.ClassDiverged {
+		if err := claim.Of(o.w.q).Describe(o.callCtx, a.claim.Partition, o.id, queue.WorkerRunning, o.w.description()); err != nil {
+			return queue.Verdict{}, err
+		}
+	}
 	reply, err := claim.Of(o.w.q).Settle(o.callCtx, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, claim.Ask{})
 	if err != nil {
 		o.w.counts.dropped.Add(1)

@@ -63,8 +63,9 @@ func Release(d time.Duration) error {
 }
 
 // Diverged returns an error that gives an agent back because this program cannot replay it. That uses
-// no retry. The agent can be claimed again 3 to 9 s later, by a worker whose program can replay it. The
-// record keeps the text of err, up to 1024 bytes. Package agentwait returns this error; other handlers do not need it.
+// no retry. The agent is held until a worker with another program runs. If one runs already, the agent
+// goes back in line after a short delay, of 3 to 9 s at most. The record keeps the text of err, up to 1024
+// bytes. Package agentwait returns this error; other handlers do not need it.
 func Diverged(err error) error {
 	// The delay is random, because this worker looks for tasks at a steady pace: with a fixed delay it
 	// would look whenever the agent is due, and always be the first.

@@ -71,6 +71,7 @@ local function leave_worker(tx, s, task)
   record.set(tx, task, "suspended_by", s.call)
   record.set(tx, task, "journal", "1")
   record.set(tx, task, "passed_on", nil)
+  record.set(tx, task, "held_by", nil) -- its worker has replayed it
   if task.limit_at then
     record.set(tx, task, "attempt_at", task.limit_at)
   end

@@ -1,5 +1,5 @@
--- drain: a client cancels the tasks in the line of a queue, and those that are held (task/hold.lua), in chunks. Tasks that run, and tasks that start
--- later, are left alone. So is an agent whose attempt times out in this call and is retried later.
+-- drain: a client cancels the tasks in the line of a queue, and those that are held (task/hold.lua), in chunks. Tasks that run, and
+-- tasks that start later, are left alone. So is an agent whose attempt times out in this call and is retried later.
 --
 -- ARGV[1]  call: identifies this call; a repeat has the same, and each chunk a new one
 -- ARGV[2]  queue
@@ -27,8 +27,10 @@
 -- lines returns the keys of the line of a queue and of its held tasks, which have places in line too.
 local function lines(tx, queue)
   local keys = {tx.key.ready .. queue}
-  for _, set in ipairs(held_sets(tx)[queue] or {}) do
-    keys[#keys + 1] = tx.key.held .. set
+  for _, set in ipairs(held_sets(tx)) do
+    if queue == string.match(set, "^[^,]*") then
+      keys[#keys + 1] = tx.key.held .. set
+    end
   end
   return keys
 end

@@ -30,7 +30,7 @@ local function go_on_counting(tx)
 end
 
 -- The clocks whose entries are no tasks.
-local of_others = {workers = true, throttled = true, forget = true}
+local of_others = {workers = true, throttled = true, forget = true, holds = true}
 
 local function look_at_all(tx, s)
   local key, past, due = tx.key, "(" .. tx.now, tx.now
@@ -46,13 +46,10 @@ local function look_at_all(tx, s)
   at("throttled", due, sweep_throttled)
   at("retained", due, sweep_retained)
   at("forget", due, sweep_forget)
+  at("holds", due, sweep_held, 20)
   if tx.root.recounted then
     unit(tx, go_on_counting)
     s.full = s.full or tx.root.recounted ~= false
-  end
-  if tx.root.holds_at and (tx.root.holds_at <= tx.at or tx.root.holds_at > tx.at + 60000) then -- later: the clock was set back
-    local n = unit(tx, sweep_held, s.batch)
-    s.counts.unheld, s.full = n > 0 and n or nil, s.full or n == s.batch
   end
 end
 

@@ -7,7 +7,7 @@
 local turn = {}
 
 -- clocks maps a clock to the ms from the instant of an entry until it is due: deadlines are due strictly after their instant.
-local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}
+local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0, holds = 0}
 
 -- has reports whether this reaper has the turn or can take it. It sets s.standby, the last instant of a standby reaper.
 --
@@ -52,9 +52,6 @@ function turn.keep(tx, s)
     if first[2] then
       wait = math.min(wait, math.max(first[2] + strict - tx.at, 0))
     end
-  end
-  if tx.root.holds_at then
-    wait = math.min(wait, math.max(tx.root.holds_at - tx.at, 0))
   end
   redis.pcall("HSET", tx.key.root, "turn_of", s.reaper, "turn_until", string.format("%d", tx.at + 2 * s.fallback),
     "swept_at", tx.now, "armed", string.format("%d", tx.at + wait))

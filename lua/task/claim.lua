@@ -185,7 +185,7 @@ local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
   local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
-  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
+  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at", "state")
   local newest = tonumber(about[1] or 0)
   local result = begin_ask(tx, got.empty)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
@@ -201,9 +201,6 @@ local function claim(tx, ask)
   if #ask.queues > most_queues then
     narrow(ask)
   end
-  if tx.root.holds_at and got.left > 0 then
-    offer(tx, ask.worker, ask.queues)
-  end
   got.share = math.ceil(100 / math.max(#ask.queues, 1))
   got.looks = most + 100 + got.share * #ask.queues
   for round = 1, 2 do
@@ -214,6 +211,9 @@ local function claim(tx, ask)
     end
   end
   tx.on, result.queues = false, ask.queues
+  if most > 0 and got.left == most and not about[3] then
+    offer(tx, ask.worker, ask.queues)
+  end
   if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end

@@ -7,19 +7,21 @@
 --   held_at  since when
 --   held_by  those programs, with commas between them. They stay when the task goes back, until it has been replayed
 --
--- Tasks that the same workers can run are in one set (store/state.lua: held_set), so no call looks at tasks one by one. A
--- sweep looks at all sets every 30 s. It is needed after a failover that has lost a description. A worker that does not
--- describe itself is offered some tasks with each fetch.
+-- Tasks that the same workers can run are in one set (store/state.lua: held_set), so no call looks at tasks one by one. holds lists
+-- the sets by the instant at which the sweep looks at them next: every 30 s. The sweep finds what no other call does: a worker that
+-- has not described itself, or whose description a failover has lost.
 --
+-- @use queue/held_sets
 -- @use queue/queue: wake
 -- @use store/events: emit
 -- @use store/index
 -- @use store/later
 -- @use store/record
 -- @use store/state: held_set, set_of
+-- @use store/try: attempt, try
 -- @use store/tx: memo
 -- @use task/finish: load_task
--- @use task/place: end_attempt, keep_held, line_limit, mend_place, put_back, set_limit
+-- @use task/place: end_attempt, forget_held, keep_held, line_end, line_limit, look_later, mend_place, put_back, set_limit
 
 -- has reports whether a text of words, with a space before and after each, contains a word.
 local function has(text, word)
@@ -27,11 +29,13 @@ local function has(text, word)
 end
 
 -- read_worker returns what a worker has said of itself: kinds, queues and program (call/describe_worker.lua); lacks: the kinds
--- for which it has given tasks back, if it has named none; state; leaves: it takes no more tasks.
+-- for which it has given tasks back, if it has named none; state; leaves: it takes no more tasks. If its record cannot be read, it
+-- has said nothing.
 local function read_worker(tx, name)
-  local f = redis.call("HMGET", tx.key.worker .. name, "kinds", "queues", "program", "lacks", "state", "stop_at")
+  local f = attempt("HMGET", tx.key.worker .. name, "kinds", "queues", "program", "lacks", "state", "stop_at")
+  f = f.err and {} or f
   return {name = name, kinds = f[1] or "", queues = f[2] or "", program = f[3] or "", lacks = f[4] or "",
-    state = f[5], leaves = f[5] == "draining" or f[6] ~= false}
+    state = f[5] or "", leaves = f[5] == "draining" or (f[6] or false) ~= false}
 end
 
 -- handles reports whether a kind is among those of a worker: by its name, or by a pattern such as mail.*, which stands for all
@@ -58,12 +62,15 @@ local function fits(worker, set)
     not (programs ~= "" and string.find("," .. programs .. ",", "," .. (worker.program == "" and "-" or worker.program) .. ",", 1, true))
 end
 
--- crew returns live workers but one, up to `most`: of more workers others in each ms. A fleet has few programs, so workers that
--- say the same of themselves count as one.
-local function crew(tx, most, but)
-  local n, workers, seen = redis.call("ZCARD", tx.key.workers), {}, {}
-  local from = n > most and tx.at % (n - most + 1) or 0
-  for _, name in ipairs(redis.call("ZRANGEBYSCORE", tx.key.workers, tx.now, "+inf", "LIMIT", from, most)) do
+-- crew returns live workers but one, up to 1,000: of more workers others in each ms. A fleet has few programs, so workers that say
+-- the same of themselves count as one.
+local function crew(tx, but)
+  local n, workers, seen = attempt("ZCOUNT", tx.key.workers, tx.now, "+inf"), {}, {}
+  if type(n) ~= "number" then
+    return workers
+  end
+  local from = n > 1000 and tx.at % (n - 999) or 0
+  for _, name in ipairs(redis.call("ZRANGEBYSCORE", tx.key.workers, tx.now, "+inf", "LIMIT", from, 1000)) do
     local worker = name ~= but and read_worker(tx, name) or {leaves = true}
     local said = not worker.leaves and worker.kinds .. "," .. worker.queues .. "," .. worker.program .. "," .. worker.lacks
     if said and not seen[said] then
@@ -73,18 +80,30 @@ local function crew(tx, most, but)
   return workers
 end
 
--- somebody reports whether a live worker other than the reporter fits a set. While tasks of the set are held nobody does: they
--- would have gone back. So this looks at the fleet for the first task, and not for each. Of many workers it looks at some, and
--- the sweep at others.
-local function somebody(tx, set, reporter)
-  local known, crews = memo(tx, "somebody"), memo(tx, "crew")
+-- any_fits reports whether a worker of a crew fits a set.
+local function any_fits(workers, set)
+  for _, worker in ipairs(workers) do
+    if fits(worker, set) then
+      return true
+    end
+  end
+  return false
+end
+
+-- most_sets bounds the sets of a partition, because several calls look at all of them.
+local most_sets = 1000
+
+-- must_pass reports whether a task goes back in line and is not held: a live worker other than the reporter fits its set, or there
+-- are too many sets. While tasks of a set are held no worker fits it, because they would have gone back. So this looks at the fleet
+-- for the first task of a set only.
+local function must_pass(tx, set, reporter)
+  local known, crews = memo(tx, "must pass"), memo(tx, "crew")
   if known[set] == nil then
     known[set] = false
-    if redis.call("EXISTS", tx.key.held .. set) == 0 then
-      crews.all = crews.all or crew(tx, 64, reporter)
-      for _, worker in ipairs(crews.all) do
-        known[set] = known[set] or fits(worker, set)
-      end
+    if attempt("EXISTS", tx.key.held .. set) == 0 then
+      local sets = attempt("ZCARD", tx.key.holds)
+      crews.all = crews.all or crew(tx, reporter)
+      known[set] = type(sets) == "number" and sets >= most_sets or any_fits(crews.all, set)
     end
   end
   return known[set]
@@ -124,13 +143,13 @@ local function hold(tx, task, why, worker, start)
   else
     learn(tx, known[worker], task.kind)
   end
-  local set, limit = set_of(task, why), tonumber(task.line_at) or line_limit(task, tx.at)
-  if somebody(tx, set, worker) then
+  local set, limit = set_of(task, why), line_end(task) or line_limit(task, tx.at)
+  if must_pass(tx, set, worker) then
     emit(tx, "all", "task_released", task)
     put_back(tx, task, start, true, true)
     return
   end
-  emit(tx, "all", "task_held", task, "why=" .. why)
+  emit(tx, why == "diverged" and "terminal" or "all", "task_held", task, "why=" .. why)
   end_attempt(tx, task)
   record.set(tx, task, "held", why)
   record.set(tx, task, "held_at", tx.now)
@@ -141,7 +160,7 @@ end
 -- unhold puts up to `most` tasks of a set back in line, at the places that they kept. It returns how many it has looked at.
 local function unhold(tx, set, most)
   local key = tx.key.held .. set
-  local words, ids = redis.call("ZRANGE", key, 0, most - 1, "WITHSCORES"), {}
+  local words, ids = try(tx, "ZRANGE", key, 0, most - 1, "WITHSCORES") or {}, {}
   for i = 1, #words, 2 do
     ids[#ids + 1] = words[i]
   end
@@ -163,14 +182,14 @@ local function unhold(tx, set, most)
   end
   tx.on = nil
   if #ids < most then
-    index.remove(tx, tx.key.holds, set)
+    forget_held(tx, set)
   end
   return #ids
 end
 
 -- unhold_for puts up to `most` tasks back in line that a worker may be able to run. It returns how many more it could.
 local function unhold_for(tx, worker, most)
-  for _, set in ipairs(redis.call("ZRANGE", tx.key.holds, 0, -1)) do
+  for _, set in ipairs(held_sets(tx)) do
     if most > 0 and fits(worker, set) then
       most = most - unhold(tx, set, most)
     end
@@ -178,53 +197,31 @@ local function unhold_for(tx, worker, most)
   return most
 end
 
--- offer puts up to eight held tasks back in line for a worker that takes tasks of some queues and has not described itself: it may
--- be able to run them. They are few, because it may have no handler for them, and it gets them with its next request.
+-- offer puts up to eight held tasks back in line for a worker that got no task and has not described itself: it may be able to run
+-- them. They are few, because it may have no handler for them. It gets them with its next request.
 local function offer(tx, name, queues)
-  local worker = read_worker(tx, name)
-  if not worker.state and not worker.leaves and #worker.lacks < most_lacks then
+  local worker = held_sets(tx)[1] and read_worker(tx, name)
+  if worker and #worker.lacks < most_lacks then
     worker.queues = " " .. table.concat(queues, " ") .. " "
     unhold_for(tx, worker, 8)
   end
 end
 
--- forget_empty removes the sets from the list whose tasks have all ended.
-local function forget_empty(tx, sets)
-  for i = 1, #sets, 1000 do
-    local some = {unpack(sets, i, math.min(i + 999, #sets))}
-    local keys = {}
-    for n, set in ipairs(some) do
-      keys[n] = tx.key.held .. set
-    end
-    local n = redis.call("EXISTS", unpack(keys))
-    for _, set in ipairs(n < #some and some or {}) do
-      if redis.call("EXISTS", tx.key.held .. set) == 0 then
-        index.remove(tx, tx.key.holds, set)
-      end
-    end
+-- sweep_held looks at a set: if a live worker may be able to run its tasks, they go back in line.
+local function sweep_held(tx, r, set)
+  local crews, most = memo(tx, "crew"), r.batch - (r.counts.unheld or 0)
+  tx.on = nil -- not a task
+  if attempt("EXISTS", tx.key.held .. set) == 0 then
+    forget_held(tx, set)
+    return
   end
-end
-
--- sweep_held looks at the sets: tasks that a live worker may be able to run go back in line, up to `most`. It returns how many.
--- One call compares 20,000 pairs of a set and workers that differ; of more sets it looks at others in each ms.
-local function sweep_held(tx, most)
-  local sets, left = redis.call("ZRANGE", tx.key.holds, 0, -1), most
-  forget_empty(tx, sets)
-  local workers = sets[1] and crew(tx, 1000, nil) or {}
-  local looks = math.min(#sets, math.ceil(20000 / math.max(#workers, 1)))
-  local from = tx.at % math.max(#sets - looks + 1, 1)
-  for i = from + 1, from + looks do
-    local fit = false
-    for _, worker in ipairs(left > 0 and workers or {}) do
-      fit = fit or fits(worker, sets[i])
-    end
-    left = fit and left - unhold(tx, sets[i], left) or left
-  end
-  tx.root.holds_at = sets[1] and tx.at + (left > 0 and 30000 or 0)
-  if tx.root.holds_at then
-    later.after(tx, "HSET", tx.key.root, "holds_at", string.format("%d", tx.root.holds_at))
+  crews.all = crews.all or crew(tx, nil)
+  if most == 0 then
+    r.full = true
+  elseif any_fits(crews.all, set) then
+    local n = unhold(tx, set, most)
+    r.counts.unheld, r.full = (r.counts.unheld or 0) + n, r.full or n == most
   else
-    later.after(tx, "HDEL", tx.key.root, "holds_at")
+    look_later(tx, set)
   end
-  return most - left
 end

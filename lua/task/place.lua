@@ -3,10 +3,9 @@
 -- @use queue/queue: count, next_place, place
 -- @use store/events: emit, escape
 -- @use store/index
--- @use store/later
 -- @use store/messages: alarm
 -- @use store/record
--- @use store/state: final, held_set, nearest
+-- @use store/state: final, held_set, is_attempt_limit, nearest
 -- @use store/try: attempt
 -- @use store/tx: memo
 -- @use wait/journal
@@ -82,6 +81,11 @@ local function line_limit(task, ready)
   return task.queue_timeout_ms and ready + task.queue_timeout_ms or nil
 end
 
+-- line_end returns the limit of the line of a task that its worker cannot run, or nil. Its time in line continues.
+local function line_end(task)
+  return tonumber(task.line_at or task.status == "PENDING" and not is_attempt_limit(task) and task.limit_at or nil)
+end
+
 -- line_up puts a PENDING task in line. The attempt of an agent that was woken continues, with its limit (attempt_at).
 --
 --   front    the task was given back: it gets a place at the front of the line
@@ -95,19 +99,26 @@ local function line_up(tx, task, front, instant)
   set_limit(tx, task, instant)
 end
 
--- keep_held puts a held task into its set, and the set on the list `holds`. The first set of a partition has the sweep look at
--- the list in 30 s (task/hold.lua).
+-- look_later has the sweep look at a set of held tasks in 30 s (task/hold.lua).
+local function look_later(tx, set)
+  index.add(tx, tx.key.holds, string.format("%d", tx.at + 30000), set)
+  alarm.note(tx, tx.at + 30000)
+end
+
+-- keep_held puts a held task into its set, and the set on the list `holds`.
 local function keep_held(tx, task, set)
-  index.add(tx, tx.key.held .. set, next_place(tx, task.priority), task.id)
   local listed = memo(tx, "holds")
-  if not listed[set] and type(attempt("ZSCORE", tx.key.holds, set)) ~= "string" then
-    index.add(tx, tx.key.holds, tx.now, set)
+  index.add(tx, tx.key.held .. set, next_place(tx, task.priority), task.id)
+  if not listed[set] and (index.removed(tx, tx.key.holds, set) or type(attempt("ZSCORE", tx.key.holds, set)) ~= "string") then
+    look_later(tx, set)
   end
   listed[set] = true
-  if not tx.root.holds_at then
-    tx.root.holds_at = tx.at + 30000
-    later.after(tx, "HSET", tx.key.root, "holds_at", string.format("%d", tx.root.holds_at))
-    alarm.note(tx, tx.root.holds_at)
+end
+
+-- forget_held takes an empty set from the list, unless this unit has put a task into it.
+local function forget_held(tx, set)
+  if not memo(tx, "holds")[set] then
+    index.remove(tx, tx.key.holds, set)
   end
 end
 
@@ -185,7 +196,7 @@ end
 --   unfit  its worker has no handler for its kind. Its time in line continues (line_at), and it is delayed: 10 ms, twice as
 --          long each further time in a row (passed_on), until start or for 1 s at most
 local function put_back(tx, task, start, front, unfit)
-  local limit, passed = unfit and tonumber(task.line_at), tonumber(task.passed_on or 0)
+  local limit, passed = unfit and line_end(task), tonumber(task.passed_on or 0)
   if unfit then
     start = tx.at + math.min(start > tx.at and start - tx.at or 1000, 10 * 2 ^ passed)
   end

@@ -15,7 +15,7 @@
 -- @use task/plan: refuse
 
 local classes = {error = true, failed = true, timeout = true, deadline = true}
-local unfit = {no_handler = "unhandled"} -- why a release holds a task, by its class
+local unfit = {no_handler = "unhandled", diverged = "diverged"} -- why a release holds a task, by its class
 local verdicts = {[""] = true, retry = true, fail = true}
 
 -- check_outcome returns the field of an outcome that is wrong, and why; nil if the outcome is well formed.
@@ -43,10 +43,10 @@ local verbs = {complete = 4, fail = 8, release = 8}
 --
 --   class      of fail: error, failed (do not retry), timeout (the attempt's limit) or deadline (its worker
 --              stopped it in the grace before the task's own deadline)
---              of release: no_handler if the worker cannot run its kind. The task is held (task/hold.lua), and its time
---              in line continues. If another live worker may be able to run it, it goes back in line instead: in 10 ms,
---              twice as long each further time in a row, and at most what is given (1 s)
---              diverged if its program cannot replay the agent: it is delayed as without a class
+--              of release: no_handler if the worker cannot run its kind, diverged if its program cannot replay the
+--              agent. The task is held (task/hold.lua), and its time in line continues. If another live worker may be
+--              able to run it, it goes back in line instead: in 10 ms, twice as long each further time in a row, and at
+--              most what is given (1 s)
 --   code       of fail: exit code, or ""
 --   delay      ms before the task can be fetched again; "": the task's back-off
 --   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be

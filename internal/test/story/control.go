@@ -63,5 +63,8 @@ func (s *stage) describe(w words) []string {
 	if kinds := split2(w.named["kinds"]); len(kinds) > 0 {
 		about["kinds"] = kinds
 	}
+	if program := w.named["program"]; program != "" {
+		about["program"] = program
+	}
 	return s.word(s.call("describe_worker", w.named["worker"], cmp.Or(w.named["state"], "running"), jsonx.Encode(about)))
 }
