@@ -76,7 +76,7 @@ func TestANodeCanYieldAText(t *testing.T) {
 	s.put(`{"id":"text","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"part","template":"part"},{"name":"leaf","executor":{"type":"text"}},
 		{"name":"out","dependencies":["part","leaf"],"executor":{"type":"set","values":{"part":"{{ tasks.part.outputs.parameters }}","leaf":"{{ tasks.leaf.outputs.result }}"}}}]}},
 		{"name":"part","dag":{"tasks":[{"name":"a","executor":{"type":"text"}}]}}]}}`)
-	s.ended("text", "", "Succeeded", `{"leaf":"plain \u003ctext\u003e","part":{"value":"plain \u003ctext\u003e"}}`)
+	s.ended("text", "", "Succeeded", `{"leaf":"plain <text>","part":{"value":"plain <text>"}}`)
 }
 
 // What is no object is a value of the rounds of a loop, and the value of what yields nothing else: a leaf, a wrapper, a loop, a DAG.

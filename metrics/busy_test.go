@@ -91,6 +91,18 @@ func busy(t *testing.T, prefix string) (c *curfewtest.Stage, namespace, ofWorker
 	if _, err := c.Queue.Pause(t.Context(), "mail"); err != nil {
 		t.Fatal(err)
 	}
+	held := c.Enqueue(queue.Task{Kind: "scan", Queue: "scans"})
+	ask := claim.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []claim.Quota{{Queue: "scans", N: 1}}}
+	if _, err := claim.Of(c.Queue).Fetch(t.Context(), 0, "w0", ask); err != nil {
+		t.Fatal(err)
+	}
+	give := []queue.Outcome{{ID: held.ID, Epoch: 1, Verb: queue.Release, Class: queue.ClassNoHandler}}
+	if _, err := claim.Of(c.Queue).Settle(t.Context(), 0, "w0", queue.NewCall(), give, claim.Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claim.Of(c.Queue).Heartbeat(t.Context(), 0, "w0", 0, 1, nil); err != nil { // it ends
+		t.Fatal(err)
+	}
 	if _, err := claim.Of(c.Queue).Heartbeat(t.Context(), 0, "w1", time.Minute, 0, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -98,6 +98,9 @@ func (s *samples) addTasks(from *snapshot) {
 			s.flag("queue_paused", stats.Paused, line)
 		}
 	}
+	for _, h := range from.stats.Held {
+		s.add("tasks_held", float64(h.Tasks), from.labels.queue(h.Queue), string(h.Reason))
+	}
 	for _, mode := range modes {
 		s.add("waits_open", 0, string(mode))
 		s.add("waits_unbounded", 0, string(mode))

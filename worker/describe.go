@@ -3,9 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/claim"
@@ -21,7 +19,7 @@ const maxAbout = 4096
 
 // description returns a JSON description of the worker, for inspect.Workers. Its kinds, queues and
 // program decide which held tasks the worker can run (lua/task/hold.lua).
-func (w *Worker) description() string {
+func (w *Worker) description(kinds []string, program string) string {
 	host, _ := os.Hostname()
 	queues := w.config.Queues
 	if len(w.config.Strict) > 0 {
@@ -30,7 +28,7 @@ func (w *Worker) description() string {
 	about := map[string]any{
 		"name": w.config.Name, "host": host, "pid": os.Getpid(), "concurrency": w.config.Concurrency,
 		"queues": queues, "strict": w.config.Strict, "started_at": time.Now().UnixMilli(),
-		"kinds": slices.Sorted(maps.Keys(w.handlers)), "program": w.config.Program,
+		"kinds": kinds, "program": program,
 	}
 	for _, field := range []string{"", "kinds", "queues", "strict"} { // removes one field after the other until the text is short enough
 		delete(about, field)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
@@ -74,7 +76,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // startBackground starts the goroutines of the worker, except those of handlers. endStops ends the
 // subscription to stop messages.
 func (w *Worker) startBackground() (endStops func()) {
-	w.about = w.description()
+	w.about = w.description(slices.Sorted(maps.Keys(w.handlers)), w.config.Program)
 	for n := range w.q.Partitions() {
 		w.partitions = append(w.partitions, newPartition(w, n))
 	}

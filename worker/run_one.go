@@ -54,17 +54,19 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	// Each call has its own worker id, so that calls share no state, and a handler can call RunOne
 	// too.
 	o := &runOne{w: w, id: newID(w.config.Name), callCtx: queue.LogTo(context.WithoutCancel(ctx), w.log)}
+	w.mu.Lock()
+	handlers := w.wrapped()
+	w.mu.Unlock()
+	o.kinds = slices.Sorted(maps.Keys(handlers))
 	defer o.endLeases()
 	held, err := o.fetch(ctx, queues)
 	if held == nil || err != nil {
 		return nil, err
 	}
 	received := time.Now()
-	w.mu.Lock()
-	handle, kinds := w.wrapped().find(held.Kind), slices.Sorted(maps.Keys(w.registered))
-	w.mu.Unlock()
+	handle := handlers.find(held.Kind)
 	if handle == nil {
-		return nil, o.giveBack(held, kinds)
+		return nil, o.giveBack(held)
 	}
 	return o.run(ctx, handle, held, received)
 }
@@ -94,6 +96,7 @@ type runOne struct {
 	w       *Worker
 	id      string
 	callCtx context.Context // of the calls to Redis, which must not end with the handler
+	kinds   []string        // that have handlers
 	leased  []int           // the partitions in which the id has a lease
 }
 
@@ -105,7 +108,7 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 	}
 	for n := range o.w.q.Partitions() {
 		o.leased = append(o.leased, n)
-		for range 2 { // the first request can put held tasks back in line
+		for again := true; ; again = false {
 			reply, err := claim.Of(o.w.q).Fetch(ctx, n, o.id, fetch)
 			if err != nil {
 				return nil, err
@@ -114,22 +117,35 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 			if len(reply.Claims) > 0 {
 				return &reply.Claims[0], nil
 			}
-			if !reply.More() {
+			if !again {
 				break
+			}
+			if err := o.describe(ctx, n); err != nil { // puts the held tasks that it can run back in line
+				return nil, err
 			}
 		}
 	}
 	return nil, nil
 }
 
+// describe describes the worker as one that runs. Workers of one process, such as those before and after a change in a test, are
+// different programs.
+func (o *runOne) describe(ctx context.Context, partition int) error {
+	program := o.w.config.Program
+	if program == executable() {
+		program = fmt.Sprintf("%s.%d", program, o.w.number)
+	}
+	return claim.Of(o.w.q).Describe(ctx, partition, o.id, queue.WorkerRunning, o.w.description(o.kinds, program))
+}
+
 // giveBack gives back a task whose kind has no handler here.
-func (o *runOne) giveBack(held *queue.Claim, kinds []string) error {
+func (o *runOne) giveBack(held *queue.Claim) error {
 	o.w.logUnknownKind(o.id, held)
 	a := giveBack(newPartition(o.w, held.Partition), held, unknownKindDelay, noHandler)
 	a.worker = o.id // the id that claimed the task, not the id of Run
 	_, err := o.settle(a)
 	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",
-		held.ID, held.Kind, strings.Join(kinds, ", ")), err)
+		held.ID, held.Kind, strings.Join(o.kinds, ", ")), err)
 }
 
 // run runs the attempt. The outcome is reported in a deferred function, because the handler can end
@@ -164,7 +180,7 @@ func (o *runOne) run(ctx context.Context, handle Handler, held *queue.Claim, rec
 func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 	sent := time.Now()
 	if a.outcome.Class == queue.ClassDiverged {
-		if err := claim.Of(o.w.q).Describe(o.callCtx, a.claim.Partition, o.id, queue.WorkerRunning, o.w.description()); err != nil {
+		if err := o.describe(o.callCtx, a.claim.Partition); err != nil {
 			return queue.Verdict{}, err
 		}
 	}

@@ -16,6 +16,7 @@ type Worker struct {
 	q        *queue.Queue
 	config   Config
 	id       string
+	number   int64 // among the workers of the process
 	log      *slog.Logger
 	counts   counts
 	kindLog  throttle // of kinds without a handler, by kind
@@ -47,11 +48,14 @@ type Worker struct {
 	background sync.WaitGroup // the worker's goroutines except those of handlers
 }
 
+// made counts the workers of the process.
+var made atomic.Int64
+
 // New returns a worker. It does nothing before Run. If the config is invalid, Run returns an error.
 func New(q *queue.Queue, config Config) *Worker {
 	config.complete(q)
 	return &Worker{
-		q: q, config: config, id: newID(config.Name), log: config.Logger,
+		q: q, config: config, id: newID(config.Name), number: made.Add(1), log: config.Logger,
 		registered: map[string]Handler{}, agents: map[string]bool{}, defaults: map[string]queue.Defaults{}, homes: map[string]string{},
 		drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
 		kindLog: throttle{every: logonce.Reminder}, errorLog: throttle{every: logonce.Reminder},

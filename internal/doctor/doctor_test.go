@@ -149,6 +149,7 @@ func TestProblemsAreFound(t *testing.T) {
 		{"tasks in a queue that is not served", "queues", func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, func() {}, "warn 1 task is in line in queue emial, and no live worker serves it: run one that serves it, or enqueue to email"},
 		{"tasks in a queue that a worker may serve", "queues", func() { worker(`no JSON`) }, func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, "ok 1 worker,"},
 		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q, queue.ClassNoHandler) }, func() {}, "warn no live worker of queue email handles the kind leter: 1 task is held: run one that does, or enqueue the kind letter"},
+		{"agents whose code has changed", "agents", func() { bounce(t, q, queue.ClassDiverged) }, func() {}, "warn the code of kind leter in queue email has changed so that no worker can continue 1 agent: run a program with code that fits"},
 		{"a paused queue", "queues", func() {
 			if _, err := q.Pause(t.Context(), "emial"); err != nil {
 				t.Fatal(err)
@@ -224,7 +225,7 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 func bounce(t *testing.T, q *queue.Queue, class queue.Class) {
 	t.Helper()
 	queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "leter"})
-	got, err := claim.Of(q).Fetch(t.Context(), 0, "w1", claim.Ask{N: 1, Seq: 1, Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
+	got, err := claim.Of(q).Fetch(t.Context(), 0, "w1", claim.Ask{N: 1, Seq: time.Now().UnixMicro(), Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
 	if err != nil || len(got.Claims) != 1 {
 		t.Fatal(got, err)
 	}

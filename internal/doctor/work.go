@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +13,6 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 // late is how long after its instant a change must be written.
@@ -201,9 +198,6 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 		}
 	}
 	x.reportHeld(stats.Held, crew)
-	if err := x.lookAtDiverged(ctx, q); err != nil {
-		return err
-	}
 	if stats.Broken > 0 {
 		x.report(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
 	}
@@ -216,56 +210,15 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 // reportHeld reports the tasks that no live worker can run.
 func (x *examination) reportHeld(held []queue.Held, crew inspect.Crew) {
 	for _, h := range held {
+		if h.Reason == queue.HeldDiverged {
+			x.report(Warn, "agents", fmt.Sprintf("the code of kind %s in queue %s has changed so that no worker can continue %s", h.Kind, h.Queue,
+				counted(h.Tasks, "agent", "agents")), "run a program with code that fits; `curfew explain` has the difference")
+			continue
+		}
 		cure := "run one that does"
 		if _, nearest := crew.Unhandled(h.Queue, h.Kind); nearest != "" {
 			cure += ", or enqueue the kind " + nearest
 		}
 		x.report(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: %s held", h.Queue, h.Kind, counted(h.Tasks, "task is", "tasks are")), cure)
 	}
-}
-
-// looked is how many delayed tasks of a partition are looked at.
-const looked = 100
-
-// lookAtDiverged looks for agents that workers give back again and again, since their code has changed. Such an agent starts again
-// soon, so it is among the first that are delayed.
-func (x *examination) lookAtDiverged(ctx context.Context, q *queue.Queue) error {
-	counts := map[string]int64{}
-	delayed := make([]*redis.StringSliceCmd, q.Partitions())
-	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) { delayed[p] = pipe.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1) })
-	for p, reply := range delayed {
-		ids, err := reply.Result()
-		if err == nil {
-			err = addDiverged(ctx, q, p, ids, counts)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, line := range slices.Sorted(maps.Keys(counts)) {
-		name, kind, _ := strings.Cut(line, " ")
-		x.report(Warn, "agents", fmt.Sprintf("the code of kind %s in queue %s has changed so that workers cannot continue at least %s", kind, name,
-			counted(counts[line], "agent", "agents")), "run a program with code that fits; `curfew explain` has the difference")
-	}
-	return nil
-}
-
-// addDiverged counts the agents that workers could not replay, by queue and kind.
-func addDiverged(ctx context.Context, q *queue.Queue, p int, ids []string, counts map[string]int64) error {
-	for len(ids) > 0 {
-		records, _, err := q.GetSome(ctx, p, ids)
-		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
-			break // `curfew fsck` reports it
-		}
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			if r != nil && strings.HasPrefix(r.Fields["release_reason"], refusal.ErrDiverged.Error()) {
-				counts[r.Queue+" "+r.Kind]++
-			}
-		}
-		ids = ids[len(records):]
-	}
-	return nil
 }

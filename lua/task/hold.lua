@@ -52,14 +52,15 @@ local function handles(kinds, kind)
   return false
 end
 
--- fits reports whether a worker may be able to run the tasks of a set. A worker that names no queues or kinds may serve any.
+-- fits reports whether a worker may be able to run the tasks of a set. A worker that names no queues or kinds may serve any. An agent
+-- that a program cannot replay goes to none that is unknown.
 --
 --   set  as held_set returns it
 local function fits(worker, set)
   local queue, kind, programs = string.match(set, "^([^,]*),([^,]*),?(.*)$")
   return not worker.leaves and (worker.queues == "" or has(worker.queues, queue)) and
     (worker.kinds == "" and not has(worker.lacks, kind) or handles(worker.kinds, kind)) and
-    not (programs ~= "" and string.find("," .. programs .. ",", "," .. (worker.program == "" and "-" or worker.program) .. ",", 1, true))
+    (programs == "" or worker.program ~= "" and not string.find("," .. programs .. ",", "," .. worker.program .. ",", 1, true))
 end
 
 -- crew returns live workers but one, up to 1,000: of more workers others in each ms. A fleet has few programs, so workers that say
