@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
@@ -162,7 +163,13 @@ func (m *model) drainLine(call, line string, most int, seq, front int64) string 
 	if q != nil && q.drainedBy == call {
 		n, found = q.drained, q.found
 	} else {
-		line := slices.DeleteFunc(m.line(line), func(t *modelTask) bool {
+		tasks := m.line(line)
+		for _, set := range due(m.holds, 1<<60) {
+			if strings.HasPrefix(set, line+",") {
+				tasks = append(tasks, m.heldIn(set)...)
+			}
+		}
+		line := slices.DeleteFunc(tasks, func(t *modelTask) bool {
 			return t.place > seq || t.place < front && t.place > -1<<47 || t.place <= -1<<47 && t.place > seq-1<<48
 		})
 		found = min(most, len(line))
@@ -178,5 +185,11 @@ func (m *model) drainLine(call, line string, most int, seq, front int64) string 
 		}
 	}
 	m.done() // the answer counts the tasks that are in line after all of it
-	return fmt.Sprint("OK ", n, " ", len(m.line(line)), " ", found)
+	left := len(m.line(line))
+	for set, held := range m.heldBefore {
+		if strings.HasPrefix(set, line+",") {
+			left += held
+		}
+	}
+	return fmt.Sprint("OK ", n, " ", left, " ", found)
 }

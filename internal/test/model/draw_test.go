@@ -131,9 +131,13 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 }
 
 // drawOutcome draws a worker's report on a claim.
-func drawOutcome(t *rapid.T, id string, epoch int64) queue.Outcome {
-	verb := rapid.SampledFrom([]queue.Verb{queue.Fail, queue.Complete, queue.Fail, queue.Release}).Draw(t, "verb")
-	if verb == queue.Release && rapid.Bool().Draw(t, "no handler") {
+func (p *player) drawOutcome(t *rapid.T, id string, epoch int64) queue.Outcome {
+	verbs := []queue.Verb{queue.Fail, queue.Complete, queue.Fail, queue.Release}
+	if p.unfit {
+		verbs = []queue.Verb{queue.Release, queue.Release, queue.Complete}
+	}
+	verb := rapid.SampledFrom(verbs).Draw(t, "verb")
+	if verb == queue.Release && (p.unfit || rapid.Bool().Draw(t, "no handler")) {
 		return queue.Outcome{ID: id, Epoch: epoch, Verb: verb, Class: queue.ClassNoHandler, Error: "no handler",
 			Delay: time.Duration(rapid.SampledFrom([]int{0, 3, 3}).Draw(t, "delay")) * time.Millisecond}
 	}

@@ -110,6 +110,8 @@ func (m *model) sweep() {
 	m.done()
 	m.tidy()
 	m.done()
+	m.sweepHeld()
+	m.done()
 }
 
 // claims returns the tasks that each worker holds.
@@ -162,8 +164,14 @@ func (m *model) abandon(worker string, claims []*modelTask) {
 			m.giveBack(t, true)
 		}
 	}
+	m.dismiss(worker)
+}
+
+// dismiss removes a worker.
+func (m *model) dismiss(worker string) {
 	delete(m.workers, worker)
 	delete(m.fetched, worker)
+	delete(m.lacks, worker)
 }
 
 // hooked returns the id of a hook of the task that has not ended, or "" if all have ended.

@@ -76,7 +76,7 @@ func drawAsk(t *rapid.T, seq int64) claim.Ask {
 }
 
 func (p *player) fetch(t *rapid.T) {
-	if len(p.m.line("p"))+len(p.m.line("q")) == 0 && !p.unusual(t) {
+	if len(p.m.line("p"))+len(p.m.line("q"))+len(p.m.heldBefore) == 0 && !p.unusual(t) {
 		p.enqueue(t)
 		return
 	}
@@ -166,13 +166,13 @@ func (p *player) settle(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "a call of its own") == 0 { // several workers use the same name
 		call = "S1"
 	}
-	outcomes := []queue.Outcome{drawOutcome(t, id, epoch)}
+	outcomes := []queue.Outcome{p.drawOutcome(t, id, epoch)}
 	if p.unusual(t) {
-		outcomes = append(outcomes, drawOutcome(t, id, epoch))
+		outcomes = append(outcomes, p.drawOutcome(t, id, epoch))
 	}
 	for _, other := range p.m.held(worker) {
 		if other.id != id && rapid.IntRange(0, 3).Draw(t, "together with "+other.id) == 3 {
-			outcomes = append(outcomes, drawOutcome(t, other.id, other.epoch))
+			outcomes = append(outcomes, p.drawOutcome(t, other.id, other.epoch))
 		}
 	}
 	var ask claim.Ask

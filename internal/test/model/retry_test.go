@@ -112,14 +112,19 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 	m.requeue(t, start, false, 0)
 }
 
-// requeue makes a task PENDING again. If line is not 0, its time in line continues and is over at that instant.
-func (m *model) requeue(t *modelTask, start int64, front bool, line int64) {
+// endAttempt makes a task whose attempt is over PENDING.
+func (m *model) endAttempt(t *modelTask) {
 	if t.wait != nil && (t.wait.ends != 0 || len(t.patience) > 0) { // its next attempt can come to the same wait
 		t.note("until", t.wait.entry+" "+cmp.Or(zeroless(t.wait.ends), "none")+" "+t.wait.fields["digest"])
 	}
 	m.leave(t)
 	t.status, t.worker, t.lostBy, t.limit = queue.Pending, "", "", 0
 	t.attemptAt, t.lineAt, t.passedOn, t.woken = 0, 0, 0, false
+}
+
+// requeue makes a task PENDING again. If line is not 0, its time in line continues and is over at that instant.
+func (m *model) requeue(t *modelTask, start int64, front bool, line int64) {
+	m.endAttempt(t)
 	if start > m.now {
 		t.available = start
 		if span := t.ms("queue_timeout_ms"); span != 0 && line == 0 {

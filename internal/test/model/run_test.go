@@ -50,7 +50,7 @@ var (
 	common = []string{
 		"task_completed ", "task_failed error", "task_failed rejected", "task_cancelled cancelled", "task_cancelled owner_ended",
 		"task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
-		"attempt_timed_out", "task_lease_lost", "task_released", "queue_controlled", "a queue waits for its rate", "a hook runs",
+		"attempt_timed_out", "task_lease_lost", "task_released", "task_held", "task_unheld", "queue_controlled", "a queue waits for its rate", "a hook runs",
 		"a timer fires", "a token is taken", "a task has progress", "an attempt follows one that had progress", "suspend WAITING",
 		"suspend READY", "suspend MORE", "suspend LOST", "suspend CHILD", "suspend INVALID", "suspend MISSING",
 		"task_cancelled not_needed", "task_cancelled wait_timeout", "an end waits for its agent", "an agent was given ends twice",
@@ -94,10 +94,12 @@ func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]in
 		}
 		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}, trace: tr}
 		q.Engine().OnReport(p.note)
-		// A worker that never claims lives for ever, and may have a handler for any kind. So no task is held: the model knows
-		// no held tasks.
-		p.m.workers["silent"] = testclock.Start.AddDate(100, 0, 0).UnixMilli()
-		rdb.ZAdd(ctx, q.Root(0)+":workers", redis.Z{Score: float64(p.m.workers["silent"]), Member: "silent"})
+		p.unfit = rapid.IntRange(0, 2).Draw(rt, "unfit") == 2
+		if !p.unfit && rapid.Bool().Draw(rt, "a silent worker") {
+			// A worker that never claims lives for ever, and may have a handler for any kind. So no task is held.
+			p.m.workers["silent"] = testclock.Start.AddDate(100, 0, 0).UnixMilli()
+			rdb.ZAdd(ctx, q.Root(0)+":workers", redis.Z{Score: float64(p.m.workers["silent"]), Member: "silent"})
+		}
 		rt.Repeat(p.operations())
 	})
 	t.Logf("sequences: %d", sequences)
@@ -131,6 +133,8 @@ type player struct {
 	m     *model
 	seq   int64
 	calls []func(*rapid.T) // all calls, to be repeated
+
+	unfit bool // workers have few handlers
 
 	looks  int64                // when the reaper will sweep next
 	behind int64                // how far the clock was set back since its last sweep

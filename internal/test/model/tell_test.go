@@ -23,9 +23,9 @@ func formatSnapshot(s *audit.Snapshot) []string {
 	}
 	for key, members := range s.Zsets {
 		switch kind, _, _ := strings.Cut(key, ":"); kind {
-		case "ready", "claims":
+		case "ready", "claims", "held":
 			lines = append(lines, fmt.Sprint(key, " ", due(whole(members), 1<<60)))
-		case "draining", "retained", "workers", "forget", "throttled", "dead", "waits", "pending", "patience":
+		case "draining", "retained", "workers", "forget", "throttled", "dead", "waits", "holds", "pending", "patience":
 			lines = append(lines, fmt.Sprint(key, " ", whole(members)))
 		}
 	}
@@ -39,8 +39,6 @@ func formatSnapshot(s *audit.Snapshot) []string {
 		switch kind, _, _ := strings.Cut(key, ":"); kind {
 		case "queue":
 			maps.DeleteFunc(f, func(name, value string) bool { return value == "0" && name != "drained" || name == "full_at" })
-		case "worker":
-			delete(f, "lacks") // the model knows no held tasks
 		case "idem":
 			for key, value := range f {
 				f[key], _, _ = strings.Cut(value, " ")
@@ -93,7 +91,7 @@ func (t *modelTask) record() map[string]string {
 	}{{"created_at", t.created}, {"number", t.number}, {"of_number", t.ofNumber}, {"deadline_at", t.deadline}, {"until", t.until}, {"warn_at", t.warn},
 		{"limit_at", t.limit}, {"available_at", t.available}, {"started_at", t.started}, {"completed_at", t.completed},
 		{"detected_at", t.detected}, {"cancel_at", t.cancelled}, {"grace_at", t.grace}, {"progress_at", t.progressAt}, {"epoch", t.epoch}, {"retries", t.retries},
-		{"lease_losses", t.losses}, {"children", t.born}, {"attempt_at", t.attemptAt}, {"line_at", t.lineAt}, {"passed_on", t.passedOn}, {"ready_at", t.readyAt}} {
+		{"lease_losses", t.losses}, {"children", t.born}, {"attempt_at", t.attemptAt}, {"line_at", t.lineAt}, {"passed_on", t.passedOn}, {"ready_at", t.readyAt}, {"held_at", t.heldAt}} {
 		if field.n != 0 {
 			f[field.name] = strconv.FormatInt(field.n, 10)
 		}
@@ -101,7 +99,7 @@ func (t *modelTask) record() map[string]string {
 	for _, field := range [...]struct{ name, text string }{{"worker", t.worker}, {"lost_by", t.lostBy}, {"call", t.call}, {"requeued_by", t.requeuedBy}, {"release_reason", t.releaseReason},
 		{"until_of", t.untilOf}, {"last_error", t.lastError}, {"reason", t.reason}, {"timeout_type", t.timeoutType}, {"code", t.code},
 		{"retry_state", t.retryState}, {"retry_error", t.retryError}, {"cancel_reason", t.cancelReason}, {"cancelled_by", t.cancelledBy},
-		{"progress", t.progress}, {"suspended_by", t.suspendedBy}, {"late_by", t.lateBy}} {
+		{"progress", t.progress}, {"suspended_by", t.suspendedBy}, {"late_by", t.lateBy}, {"held", t.held}} {
 		if field.text != "" {
 			f[field.name] = field.text
 		}
@@ -172,7 +170,7 @@ func formatModel(m *model) []string {
 		}
 	}
 	clocks := map[string]map[string]int64{"draining": m.drain, "retained": m.goes, "workers": m.workers, "forget": m.forget,
-		"throttled": m.throttled, "waits": m.waits}
+		"throttled": m.throttled, "waits": m.waits, "holds": m.holds}
 	for id, t := range m.tasks {
 		lines = append(lines, t.agentLines()...)
 		clocks["patience:"+id] = t.patience
@@ -200,8 +198,11 @@ func formatModel(m *model) []string {
 		}
 		clocks["dead:"+line] = dead
 	}
+	for set := range m.heldBefore {
+		lines = append(lines, fmt.Sprint("held:", set, " ", idsOf(m.heldIn(set))))
+	}
 	for worker, seq := range m.fetched {
-		lines = append(lines, fmt.Sprint("worker:", worker, " seq=", seq))
+		lines = append(lines, "worker:"+worker+" "+formatFields(map[string]string{"seq": fmt.Sprint(seq), "lacks": m.lacks[worker]}))
 		if held := m.held(worker); len(held) > 0 {
 			lines = append(lines, fmt.Sprint("claims:", worker, " ", idsOf(held)))
 		}

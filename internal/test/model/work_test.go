@@ -14,7 +14,7 @@ import (
 func (m *model) line(name string) []*modelTask {
 	var line []*modelTask
 	for _, t := range m.tasks {
-		if t.queue() == name && t.status == queue.Pending && t.available == 0 && t.given["role"] == "" && !m.fresh[t.id] {
+		if t.queue() == name && t.status == queue.Pending && t.available == 0 && t.heldAt == 0 && t.given["role"] == "" && !m.fresh[t.id] {
 			line = append(line, t)
 		}
 	}
@@ -74,6 +74,8 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool) {
 	}
 	if len(got) > 0 {
 		m.fetched[worker] = ask.Seq // a fetch that gave nothing can be repeated
+	} else {
+		m.offer(worker, ask)
 	}
 	m.done()
 	for _, quota := range ask.Quotas {
@@ -148,16 +150,8 @@ func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) s
 		t.call = call
 		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: string(o.Result)})
 	case o.Verb == queue.Release:
-		t.requeuedBy = mark
-		m.emit("task_released", t.id)
-		line, passed := int64(0), int64(0)
-		if o.Class == queue.ClassNoHandler {
-			line, passed = t.lineAt, t.passedOn+1
-			delay = min(cmp.Or(delay, 1000), 10<<min(t.passedOn, 10))
-		}
-		m.requeue(t, m.now+delay, true, line)
-		t.passedOn = passed
-		t.releaseReason = o.Error
+		m.release(t, worker, o.Class == queue.ClassNoHandler, delay)
+		t.requeuedBy, t.releaseReason = mark, o.Error
 	default:
 		if o.Class == queue.ClassDeadline && t.final() != 0 {
 			t.call = call
@@ -174,6 +168,27 @@ func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) s
 			call: call, mark: mark, since: m.now, delay: delay})
 	}
 	return "OK " + string(t.status)
+}
+
+// release gives a task back. If the worker has no handler for its kind, the time in line continues.
+func (m *model) release(t *modelTask, worker string, unhandled bool, delay int64) {
+	if !unhandled {
+		m.emit("task_released", t.id)
+		m.requeue(t, m.now+delay, true, 0)
+		return
+	}
+	line, passed := t.lineAt, t.passedOn
+	if line == 0 && !t.attempted() {
+		line = t.limit
+	}
+	m.learn(worker, t.given["kind"])
+	if !m.passes(t.heldSet(), worker) {
+		m.hold(t, line)
+		return
+	}
+	m.emit("task_released", t.id)
+	m.requeue(t, m.now+min(cmp.Or(delay, 1000), 10<<min(passed, 10)), true, line)
+	t.passedOn = passed + 1
 }
 
 func (m *model) heartbeat(worker string, lease, known int64, held []claim.Held) []string {
@@ -210,8 +225,7 @@ func (m *model) heartbeat(worker string, lease, known int64, held []claim.Held) 
 	if lease > 0 {
 		m.workers[worker] = m.now + lease
 	} else {
-		delete(m.workers, worker)
-		delete(m.fetched, worker)
+		m.dismiss(worker)
 	}
 	return stops
 }
