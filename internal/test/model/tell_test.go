@@ -201,8 +201,10 @@ func formatModel(m *model) []string {
 	for set := range m.heldBefore {
 		lines = append(lines, fmt.Sprint("held:", set, " ", idsOf(m.heldIn(set))))
 	}
-	for worker, seq := range m.fetched {
-		lines = append(lines, "worker:"+worker+" "+formatFields(map[string]string{"seq": fmt.Sprint(seq), "lacks": m.lacks[worker]}))
+	for worker := range m.workers {
+		if f := formatFields(map[string]string{"seq": zeroless(m.fetched[worker]), "lacks": m.lacks[worker]}); f != "" {
+			lines = append(lines, "worker:"+worker+" "+f)
+		}
 		if held := m.held(worker); len(held) > 0 {
 			lines = append(lines, fmt.Sprint("claims:", worker, " ", idsOf(held)))
 		}
