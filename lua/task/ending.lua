@@ -106,8 +106,9 @@ end
 -- returns whether that timed out.
 --
 -- An owner that is out of time is such an ancestor, although its end is not written yet. Its deadline needs no look, since its
--- children have that as `until`. Its own limit in a wait is no certain end: that wait can have been decided before.
-local function earliest(tx, task)
+-- children have that as `until`. Its own limit in a wait is no certain end, because that wait can have been decided before: `certain`
+-- looks at the other ones alone.
+local function earliest(tx, task, certain)
   local at = tx.at
   local first, ancestor = ancestor_end(tx, task.id)
   local kind = first and "ancestor"
@@ -115,8 +116,8 @@ local function earliest(tx, task)
   local timeout = above and above.timed_out
   local owner = task.owner and owner_state(tx, task)
   if owner and (owner.owner or owner.role and owner.available_at or owner.grace_at or owner.limit_at and tonumber(owner.limit_at) < at) then
-    local ok, ends, how, by_timeout = pcall(earliest, tx, owner) -- a damaged owner is put aside by itself, not with its children
-    if ok and ends and how ~= "patience" and not (first and first <= ends) then
+    local ok, ends, how, by_timeout = pcall(earliest, tx, owner, true) -- a damaged owner is put aside by itself, not with its children
+    if ok and ends and not (first and first <= ends) then
       first, kind, timeout = ends, "ancestor", not owner.cancel_at and how ~= "fires" and (how ~= "ancestor" or by_timeout)
     end
   end
@@ -142,7 +143,7 @@ local function earliest(tx, task)
   if grace and grace < at and (not first or grace < first) then
     first, kind = grace, "grace"
   end
-  local patience = task.owner and patience_end(tx, task)
+  local patience = task.owner and not certain and patience_end(tx, task)
   if patience and patience < at and (not first or patience < first) then
     first, kind = patience, "patience"
   end
