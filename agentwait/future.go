@@ -83,7 +83,8 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 // task.IdempotencyKey is a name that can be used again: the second call of Schedule returns the
 // first child, and ignores the rest of its task. task.Name works in the same way, and is any text of
 // up to 128 bytes: "orders/17" is the child with the ID e-orders_2f17, as [queue.Queue.IDOf] writes
-// it.
+// it. If the id would be longer than 512 bytes, a hash of the name takes its place. Any other child
+// whose id would be longer is invalid.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	a.mustAgent()
 	payload, err := encode(in)
@@ -97,7 +98,7 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 		err = checkName(task.ID)
 	}
 	if err == nil && task.Name != "" {
-		task.IdempotencyKey, err = keyOfName(&task)
+		task.IdempotencyKey, err = a.keyOfName(&task)
 	}
 	if err == nil && task.IdempotencyKey != "" {
 		if existing := a.childOfKey(&task, &err); existing != nil {
@@ -108,8 +109,8 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 }
 
 // keyOfName returns the idempotency key of a child with a Name, and removes the Name.
-func keyOfName(task *queue.Task) (string, error) {
-	key, err := names.Encode(task.Name)
+func (a *Agent) keyOfName(task *queue.Task) (string, error) {
+	key, err := names.EncodeChild(a.job.ID, task.Name)
 	if err == nil && (task.ID != "" || task.IdempotencyKey != "") {
 		err = fmt.Errorf("%w: set one of Name, ID and IdempotencyKey of a child, not %s and another one", refusal.ErrInvalid, inQuotes(task.Name))
 	}

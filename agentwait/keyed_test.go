@@ -63,6 +63,29 @@ func TestAnInvalidIdempotencyKeyOfAChildIsRefused(t *testing.T) {
 	}
 }
 
+// An agent and its child can have any names.
+func TestTheNamesOfAnAgentAndItsChildAreLong(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	name := strings.Repeat("я", 64)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		_, err := agentwait.Await(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "echo", ID: strings.Repeat("y", 124)}))
+		if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "give the child, or a task above it, a shorter name") {
+			t.Errorf("a child with a long ID: %v", err)
+		}
+		first := agentwait.Schedule[string](a, "first", queue.Task{Kind: "echo", Name: name})
+		again := agentwait.Schedule[string](a, "again", queue.Task{Kind: "echo", Name: name})
+		all, err := agentwait.JoinAll(a, first, again)
+		return strings.Join(all, " "), err
+	})
+	r, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "agent", Name: name, Payload: []byte(`""`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.drain()
+	s.completed(r.ID, `"first first"`)
+}
+
 // ScheduleAll puts the children that name no queue into the queue of the call.
 func TestAListOfChildrenHasAQueue(t *testing.T) {
 	s := newStage(t)

@@ -206,7 +206,7 @@ func (b *childBody) read(agent string, maxBytes int) (t queue.Task, f *failure) 
 	}
 	t = queue.Task{ID: agent + ".x-" + names.NewCall(), Kind: b.TaskKind, Queue: b.Queue}
 	if b.IdempotencyKey != nil {
-		name, err := names.Encode(*b.IdempotencyKey)
+		name, err := names.EncodeChild(agent, *b.IdempotencyKey)
 		if err != nil {
 			return t, wrong("idempotency_key", "must be 1 to 128 bytes of any text: hash a longer one")
 		}

@@ -295,7 +295,11 @@ const notAnID = "must be the partition, 0, a dash, letters and digits; then for 
 // whyBad returns why an id of badIDs is refused: its length, or else the given reason.
 func whyBad(id, reason string) string {
 	if len(id) > 512 {
-		return fmt.Sprintf("has %d bytes, the limit is 512", len(id))
+		why := fmt.Sprintf("has %d bytes, the limit is 512", len(id))
+		if strings.Contains(id, ".") {
+			why += ": it begins with the id of its owner, so give the child, or a task above it, a shorter name"
+		}
+		return why
 	}
 	return reason
 }

@@ -81,7 +81,11 @@ func PartitionOf(id string) (int, error) {
 		longest += maxHook
 	}
 	if len(id) > longest {
-		return 0, refusal.Invalid("id", "%q has %d bytes, the limit is %d", refusal.Clip(id), len(id), maxID)
+		why := ""
+		if OwnerOf(id) != "" {
+			why = ": it begins with the id of its owner, so give the child, or a task above it, a shorter name"
+		}
+		return 0, refusal.Invalid("id", "%q has %d bytes, the limit is %d%s", refusal.Clip(id), len(id), maxID, why)
 	}
 	digits, rest, found := strings.Cut(id, "-")
 	p, err := strconv.ParseUint(digits, 10, 16)

@@ -1,6 +1,8 @@
 package names
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"hash/crc32"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ const maxName = 128
 const (
 	plain   = "n-" // the name follows as it is
 	escaped = "e-" // the name follows with escapes
+	hashed  = "h-" // of a child only: a hash of the name follows
 )
 
 // Encode returns a name as ids and names of children have it. A name of letters, digits, - and _ follows n-
@@ -38,6 +41,17 @@ func Encode(name string) (string, error) {
 		}
 	}
 	return string(b), nil
+}
+
+// EncodeChild is Encode for a child of owner. If the child's id would be too long, h- and the first 32 hexadecimal digits of the
+// name's SHA-256 take the place of the name.
+func EncodeChild(owner, name string) (string, error) {
+	text, err := Encode(name)
+	if err == nil && len(owner)+len(".")+len(text) > maxID {
+		sum := sha256.Sum256([]byte(name))
+		text = fmt.Sprintf("%s%x", hashed, sum[:16])
+	}
+	return text, err
 }
 
 const hex = "0123456789abcdef"

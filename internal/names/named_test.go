@@ -37,6 +37,36 @@ func TestANameIsReadableInItsID(t *testing.T) {
 	}
 }
 
+// An id that was possible without the hash is as it was, and a child with any name has an id beside any other child's.
+func TestTheIDOfAChildWithALongName(t *testing.T) {
+	name := strings.Repeat("я", 64)
+	long := "0-e-" + strings.Repeat("_d1_8f", 64)
+	for _, row := range []struct{ owner, name, want string }{
+		{"0-01J9ZK3Q8X4M2C7W5T", name, "e-" + strings.Repeat("_d1_8f", 64)},
+		{"0-" + strings.Repeat("x", 509-386), name, "e-" + strings.Repeat("_d1_8f", 64)}, // 512 bytes in all
+		{"0-" + strings.Repeat("x", 510-386), name, "h-bb1ecb4b487518f4e6b53ab0f31355c4"},
+		{long, name, "h-bb1ecb4b487518f4e6b53ab0f31355c4"},
+		{long, strings.Repeat("x", 128), ""},
+		{long, strings.Repeat("x", 117), "n-" + strings.Repeat("x", 117)},
+	} {
+		text, err := EncodeChild(row.owner, row.name)
+		if _, bad := PartitionOf(row.owner + "." + text); err != nil || bad != nil || row.want != "" && text != row.want {
+			t.Errorf("EncodeChild(%d bytes, %q) = %q, %v, and the id: %v; want %q", len(row.owner), row.name, text, err, bad, row.want)
+		}
+	}
+	one, _ := EncodeChild(long, name)
+	if other, _ := EncodeChild(long, name[2:]+"б"); one == other {
+		t.Errorf("two names have the same id: %s", one)
+	}
+	if text, err := EncodeChild(long, name+"x"); err == nil {
+		t.Errorf("EncodeChild of a name of 129 bytes = %q", text)
+	}
+	_, err := PartitionOf(long + ".s-" + strings.Repeat("x", 128))
+	if err == nil || !strings.Contains(err.Error(), "limit is 512: it begins with the id of its owner, so give the child, or a task above it, a shorter name") {
+		t.Errorf("the id of a long signal: %v", err)
+	}
+}
+
 func TestANameIsNotEmptyAndNotLong(t *testing.T) {
 	for _, name := range []string{"", strings.Repeat("x", 129), strings.Repeat("x", 1<<20)} {
 		if id, err := Named(name, 1); id != "" || !errors.Is(err, refusal.ErrInvalid) || len(err.Error()) > 300 {

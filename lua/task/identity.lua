@@ -22,7 +22,7 @@ end
 -- first_epoch returns the epoch of a task's first claim: 1, and for a task with a name its number, so that epochs grow from
 -- one task to the next: a claim of an earlier task does not hold a later one.
 function incarnation.first_epoch(task)
-  return string.find(task.id, "^%d+%-[nbe]%-") and incarnation.number(task) or "1"
+  return string.find(task.id, "^%d+%-[ne]%-") and incarnation.number(task) or "1"
 end
 
 -- past notes that the record of a task goes: task/create.lua gives new tasks a greater number.

@@ -174,7 +174,8 @@ end
 -- or nil.
 local function id(tx, text)
   if #text > 512 then
-    return "id", "has " .. #text .. " bytes, the limit is 512"
+    return "id", "has " .. #text .. " bytes, the limit is 512" ..
+      (owner(text) and ": it begins with the id of its owner, so give the child, or a task above it, a shorter name" or "")
   elseif string.match(text, "^(%d+)%-%w[%w_-]*$") == tx.key.partition then
     return nil -- most tasks are roots
   end
