@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -166,6 +167,68 @@ func TestResultsOfTypes(t *testing.T) {
 			}
 			if got := p.fault(c.of, c.value); (got == "") != (c.fault == "") || !strings.HasPrefix(got, c.fault) && !strings.Contains(got, c.fault) {
 				t.Errorf("%s of %.60q: %q, want %q", c.of, c.value, got, c.fault)
+			}
+		}
+	})
+}
+
+// A check takes a few milliseconds at most, because Redis does nothing else meanwhile. What comes after that is not looked at.
+func TestTheCheckOfAResultIsBounded(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		p := &promises{t, q, map[string]string{}}
+		members := strings.TrimSuffix(strings.Repeat("%s:int?,", 100), ",")
+		var names []any
+		for i := range 100 {
+			names = append(names, fmt.Sprintf("m%d", i))
+		}
+		many, now := "[{"+fmt.Sprintf(members, names...)+"}]", `"2026-11-26T20:00:00Z",`
+		for _, c := range []struct{ claim, of, value, fault string }{
+			{"few objects", many, "[" + strings.Repeat("{},", 90) + `"x"]`, "[90] is a string"},
+			{"many members that can be absent", many, "[" + strings.Repeat("{},", 100) + `"x"]`, ""},
+			{"few escapes", "[string]", `["` + strings.Repeat(`\n`, 9900) + `",1]`, "[1] is a number"},
+			{"many escapes", "[string]", `["` + strings.Repeat(`\n`, 10000) + `",1]`, ""},
+			{"many escapes in a name", "[{}]", `[{"` + strings.Repeat(`\n`, 10000) + `":1},1]`, ""},
+			{"few names", "[{}]", "[{" + strings.Repeat(`"":1,`, 4900) + `"":1},1]`, "[1] is a number"},
+			{"many names", "[{}]", "[{" + strings.Repeat(`"":1,`, 5000) + `"":1},1]`, ""},
+			{"few times", "[any]", "[" + strings.Repeat(now, 2500) + "x]", "[2500] is not JSON, see byte 57502"},
+			{"few times of the type", "{a:[time],b:[int]}", `{"a":[` + strings.Repeat(now, 2499) + now[:22] + `],"b":[` + strings.Repeat("1,", 2400) + `"x"]}`, "b[2400] is a string"},
+			{"many times", "{a:[time],b:[int]}", `{"a":[` + strings.Repeat(now, 2499) + now[:22] + `],"b":[` + strings.Repeat("1,", 2500) + `"x"]}`, ""},
+		} {
+			if got := p.fault(c.of, c.value); got != c.fault {
+				t.Errorf("%s: %q, want %q", c.claim, got, c.fault)
+			}
+		}
+
+		// So many types are not read.
+		w := &queuetest.Taker{Q: q, Worker: "w1"}
+		var outcomes []queue.Outcome
+		settle := func() []queue.Verdict {
+			reply, err := claim.Of(q).Settle(t.Context(), 0, "w1", queue.NewCall(), outcomes, claim.Ask{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reply.Verdicts
+		}
+		for i := range 50 {
+			of := fmt.Sprintf("{m%d:string%s}", i, strings.Repeat(" ", 1000))
+			id := queuetest.Enqueue(t, q, queue.Task{ID: fmt.Sprintf("0-u%d", i), Kind: "k", ResultType: of}).ID
+			outcomes = append(outcomes, queue.Outcome{ID: id, Epoch: w.Take(t, id, "default").Epoch, Verb: queue.Complete, Result: []byte("1")})
+		}
+		if all := settle(); all[0].Accepted() || all[35].Accepted() || !all[40].Accepted() || !all[49].Accepted() {
+			t.Errorf("50 types of 1 KB: %v", all)
+		}
+
+		// All outcomes of one call share the bound of bytes. The first character is looked at of each.
+		outcomes = nil
+		invalid := `["` + strings.Repeat("x", 40000) + `",1]`
+		for i, result := range []string{invalid, invalid, invalid, "1", `["x"]`, "[1]"} {
+			id := queuetest.Enqueue(t, q, queue.Task{ID: fmt.Sprintf("0-t%d", i), Kind: "k", ResultType: "[string]"}).ID
+			outcomes = append(outcomes, queue.Outcome{ID: id, Epoch: w.Take(t, id, "default").Epoch, Verb: queue.Complete, Result: []byte(result)})
+		}
+		verdicts := settle()
+		for i, refused := range []bool{true, true, false, true, false, true} {
+			if v := verdicts[i]; v.Accepted() == refused {
+				t.Errorf("outcome %d: %+v, refused should be %t", i, v, refused)
 			}
 		}
 	})

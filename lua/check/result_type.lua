@@ -15,9 +15,9 @@
 
 local result_type = {longest = 1024, deepest = 16}
 
--- A value is checked inside Redis, which does nothing else meanwhile. Of a longer text only the first character is checked, and a call
--- checks up to this many values.
-local longest_text, most_values, deepest_value = 65536, 10000, 1000
+-- A value is checked inside Redis, which does nothing else meanwhile. Of a longer text only the first character is checked, and so it is
+-- of the texts after this many bytes in one call. A call checks up to this many values: a name and an escape count as one.
+local longest_text, most_bytes, most_values, deepest_value = 65536, 100000, 10000, 1000
 
 local whole_numbers = { -- the greatest, and the digits of the least
   int = {"9223372036854775807", "9223372036854775808"}, int8 = {"127", "128"}, int16 = {"32767", "32768"}, int32 = {"2147483647", "2147483648"},
@@ -101,13 +101,19 @@ local begins = {['"'] = "string", ["{"] = "object", ["["] = "array", t = "bool",
 
 local articles = {string = "a string", object = "an object", array = "an array", bool = "true or false", null = "null", number = "a number"}
 
--- The walk over a value. w has its text; left, how many more values are checked; and if the value does not fit: fault, and where (path).
--- A function returns the position behind the value, or nil: it does not fit, or the rest is not checked.
+-- The walk over a value. w has its text; known.left, how many more values are checked; and if the value does not fit: fault, and where
+-- (path). A function returns the position behind the value, or nil: it does not fit, or the rest is not checked.
 local walk = {}
 
 local function fail(w, fault)
   w.fault = fault
   return nil
+end
+
+-- spend reports whether n more values are checked.
+local function spend(w, n)
+  w.known.left = w.known.left - n
+  return w.known.left >= 0
 end
 
 local function not_json(w, at)
@@ -150,12 +156,17 @@ function walk.string(w, at, type)
     stop = string.match(w.text, '^[^"\\\1-\31]*()', stop)
     local escape = string.match(w.text, '^\\["\\/bfnrt]()', stop) or string.match(w.text, "^\\u%x%x%x%x()", stop)
     stop = escape or stop
+    if escape and not spend(w, 1) then
+      return nil
+    end
   until not escape
   if string.sub(w.text, stop, stop) ~= '"' then
     return not_json(w, stop)
   end
   local fits = type and texts[type.word]
-  if fits and not fits(string.sub(w.text, at + 1, stop - 1)) then
+  if fits and not spend(w, 2) then -- a time takes as long as three values
+    return nil
+  elseif fits and not fits(string.sub(w.text, at + 1, stop - 1)) then
     return fail(w, 'is not a time such as "2026-11-26T20:00:00Z"')
   end
   return stop + 1
@@ -223,7 +234,7 @@ local function name_at(w, at)
   local stop = string.sub(w.text, at, at) == '"' and walk.string(w, at)
   local value = stop and string.match(w.text, "^[ \t\r\n]*:[ \t\r\n]*()", stop)
   if not value then
-    return nil, w.fault or not_json(w, at)
+    return nil, w.fault or w.known.left >= 0 and not_json(w, at)
   end
   local name = string.sub(w.text, at + 1, stop - 2)
   if string.find(name, "\\", 1, true) then
@@ -250,7 +261,9 @@ function walk.object(w, at, type, depth)
       return nil
     end
     local member, sign = member_of(type, name), nil
-    if member then
+    if not spend(w, 1) then
+      return nil
+    elseif member then
       seen[member] = true
     end
     at = walk.value(w, value, member, depth + 1)
@@ -263,7 +276,11 @@ function walk.object(w, at, type, depth)
     end
     stop = sign == "}" and string.find(w.text, "}", at, true) + 1
   end
-  for _, name in ipairs(type and type.names or {}) do
+  local names = type and type.names or {}
+  if not spend(w, #names) then
+    return nil
+  end
+  for _, name in ipairs(names) do
     local member = type.members[name]
     if not member.optional and not seen[member] then
       return inside(w, shown(name), fail(w, "is missing"))
@@ -272,36 +289,42 @@ function walk.object(w, at, type, depth)
   return stop
 end
 
-function walk.value(w, at, type, depth)
-  w.known.left = w.known.left - 1
-  if w.known.left < 0 then
-    return nil
-  elseif depth > deepest_value then
-    return fail(w, "is nested deeper than " .. deepest_value)
-  end
+-- json_at returns which JSON begins at a position; nil if this type does not allow it.
+local function json_at(w, at, type)
   local json = begins[string.sub(w.text, at, at)] or "number"
   if json == "number" and not string.find(w.text, "^-?%d", at) then
     return not_json(w, at)
   elseif type and type.json ~= "any" and json ~= type.json and not (json == "null" and type.optional) then
     return fail(w, "is " .. articles[json])
   end
-  return walk[json](w, at, type, depth)
+  return json
+end
+
+function walk.value(w, at, type, depth)
+  if not spend(w, 1) then
+    return nil
+  elseif depth > deepest_value then
+    return fail(w, "is nested deeper than " .. deepest_value)
+  end
+  local json = json_at(w, at, type)
+  return json and walk[json](w, at, type, depth)
 end
 
 local hints = {bool = ", true or false", string = ', in quotation marks', time = ', such as "2026-11-26T20:00:00Z"'}
 
 -- fault_of returns what is wrong with a result, or nil.
 local function fault_of(known, type, text)
+  local w = {known = known, text = text, fault = nil, path = nil}
   local at = string.match(text, "^[ \t\r\n]*()")
   if text == "" then
     return not type.optional and "it is empty" or nil
-  elseif #text > longest_text then
-    local json = begins[string.sub(text, at, at)]
-    return type.json ~= "any" and type.json ~= json and "it is " .. (articles[json] or "not JSON") or nil
-  elseif string.find(text, "\0", 1, true) or not is_utf8(text) then
+  elseif #text > longest_text or #text > known.bytes then
+    return not json_at(w, at, type) and "it " .. w.fault or nil
+  end
+  known.bytes = known.bytes - #text
+  if string.find(text, "\0", 1, true) or not is_utf8(text) then
     return "it is not UTF-8 text"
   end
-  local w = {known = known, text = text, fault = nil, path = nil}
   local stop = walk.value(w, at, type, 1)
   if stop and not string.find(text, "^[ \t\r\n]*$", stop) then
     not_json(w, stop)
@@ -311,11 +334,16 @@ end
 
 -- refuse returns why a result does not fit its type, or nil.
 --
---   known  an empty table at first, of the call: types that it has parsed, and how many more values it checks (left)
+--   known  an empty table at first, of the call: types that it has parsed, and how many more values (left) in how many bytes it checks
 --   of     the text of the type
 function result_type.refuse(known, of, result)
-  known.left = known.left or most_values
-  known[of] = known[of] or result_type.parse(of) or {json = "any", word = "any", optional = true} -- a newer version knows more types
-  local fault = fault_of(known, known[of], result)
-  return fault and "must be JSON of type " .. of .. (hints[known[of].word] or "") .. ": " .. fault
+  known.left, known.bytes = known.left or most_values, known.bytes or most_bytes
+  local type = known[of]
+  if not type then
+    known.left = known.left - math.floor(#of / 4) -- to read a type takes as long as this many values
+    type = known.left >= 0 and result_type.parse(of) or {json = "any", word = "any", optional = true} -- a newer version knows more types
+    known[of] = type
+  end
+  local fault = fault_of(known, type, result)
+  return fault and "must be JSON of type " .. of .. (hints[type.word] or "") .. ": " .. fault
 end
