@@ -143,7 +143,7 @@ func TestResultsOfTypes(t *testing.T) {
 			{"int", "1.0", "it is not written as a whole number"}, {"int", "1e3", "it is not written as a whole number"}, {"int8", "300", "it is out of range"}, {"int8", "-128", ""},
 			{"uint", "18446744073709551615", ""}, {"uint", "18446744073709551616", "it is out of range"}, {"uint", "-0", "it is out of range"}, {"uint8", "256", "it is out of range"},
 			{"number", "1.5", ""}, {"number", "1e400", "it is out of range"}, {"number", "-0.001e312", "it is out of range"}, {"number", "0e999999999", ""}, {"number", "1e-999999999", ""}, {"number", "1" + strings.Repeat("0", 309), "it is out of range"},
-			{"number", "1.7976931348623157e+0308", ""}, {"number", "0.00001e+313", ""}, {"number", `"1"`, "it is a string"},
+			{"number", "1.7976931348623157e+0308", ""}, {"number", "0.00001e+313", ""}, {"number", "1.8e308", "it is out of range"}, {"number", "-17976931348623158.08e292", "it is out of range"}, {"number", "1.797693134862315807e308", ""}, {"number", "9e307", ""}, {"number", `"1"`, "it is a string"},
 			{"string", `"\ud800 é ` + "\x7f" + `"`, ""}, {"string", `"` + "\n" + `"`, "it is not JSON, see byte 2"}, {"string", `"\x"`, "it is not JSON, see byte 2"}, {"string", `"`, "it ends within a value"},
 			{"string", "\"\xff\"", "it is not UTF-8 text"},
 			{"time", `"2024-02-29T23:59:59.123456789Z"`, ""}, {"time", `"2026-02-29T23:59:59Z"`, "it is not a time"}, {"time", `"2026-11-26T20:00:00+01:00"`, ""},

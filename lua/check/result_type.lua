@@ -172,13 +172,16 @@ function walk.string(w, at, type)
   return stop + 1
 end
 
--- is_huge reports whether a number is 10^309 or more, which no double can hold.
+-- is_huge reports whether a double cannot hold a number: it is 2^1024 - 2^970 or more, of which these are the first digits.
+local least_huge = "1797693134862315807937289714053"
+
 local function is_huge(text)
   local digits, rest = string.match(text, "^(%d+)(.*)$")
   local fraction, sign, exponent = string.match(rest, "^%.?(%d*)[eE]?([+-]?)0*(%d*)$")
   local first = string.find(digits .. fraction, "[1-9]")
   local power = #exponent > 6 and 1000000 or tonumber("0" .. exponent)
-  return first and #digits - first + (sign == "-" and -power or power) > 308
+  power = first and #digits - first + (sign == "-" and -power or power)
+  return first and (power > 308 or power == 308 and string.sub(digits .. fraction, first) >= least_huge)
 end
 
 function walk.number(w, at, type)
