@@ -53,6 +53,8 @@ func TestRetriesHaveABackoff(t *testing.T) {
 		}{
 			{"retries of the kind", queue.Task{Kind: "k"}, usual},
 			{"retries of its own", queue.Task{Kind: "x", MaxRetries: 1}, usual},
+			{"a short timeout", queue.Task{Kind: "x", MaxRetries: 5, Timeout: 500 * time.Millisecond}, [4]string{"exponential", "50", "50", "20"}},
+			{"a long timeout", queue.Task{Kind: "x", MaxRetries: 5, Timeout: time.Minute}, [4]string{"exponential", "1000", "6000", "20"}},
 			{"a Delay of None", queue.Task{Kind: "k", Backoff: queue.Backoff{Delay: queue.None}}, none},
 			{"a kind with a Delay of None", queue.Task{Kind: "none"}, [4]string{"", "0"}},
 			{"no retries", queue.Task{Kind: "k", MaxRetries: queue.NoRetries}, none},

@@ -78,9 +78,10 @@ type Task struct {
 	// NoRetries means 0, even if the kind has a default.
 	MaxRetries int
 	// Backoff is the time between attempts. Defaults to the back-off of the kind. If the kind has none
-	// either, it is 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. (For a node of
-	// a flow it is 0, because the definition has the back-off.) If the next attempt could not start
-	// before the task's deadline, there is no retry.
+	// either, it is 1 s, doubled by each retry up to 10 minutes, less up to 20 percent, and so short
+	// that all retries together wait at most half of the task's time: with five retries and a Timeout
+	// of 500 ms, 50 ms. (For a node of a flow it is 0, because the definition has the back-off.) If the
+	// next attempt could not start before the task's deadline, there is no retry.
 	Backoff Backoff
 	// Retry is an expression that decides whether a failed attempt is retried, within MaxRetries.
 	// It replaces the class of the failure. An attempt that takes too long is retried as OnTimeout

@@ -19,7 +19,7 @@
 --         max_retries        attempts after the first
 --         backoff            constant or exponential
 --         backoff_ms, backoff_max_ms, jitter   wait between attempts; jitter is in percent. A task with retries and without
---                            backoff_ms gets 1000, 600000, exponential and 20 (task/create.lua)
+--                            backoff_ms gets 1000, 600000, exponential and 20, or less in a short time (task/create.lua)
 --         retry_expression   its worker evaluates it when an attempt fails; the result replaces the failure's class
 --         hook_success, hook_failure, hook_timeout, hook_cancel
 --                            "kind" or "kind queue" of a task to enqueue at such an end

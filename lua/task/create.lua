@@ -29,16 +29,28 @@ local function defaults(tx, kind)
   return known
 end
 
--- fill_backoff gives a task that has retries and no back-off of its own or of its kind the usual one, so that it is not
--- retried within milliseconds: 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. The record stores it, so that
--- a task keeps the back-off that it was made with. A back-off of 0 or "none" retries at once.
+-- fill_backoff notes that a task has retries and no back-off of its own or of its kind: draft gives it the usual one, so that it is
+-- not retried within milliseconds. A back-off of 0 or "none" retries at once.
 --
 -- The definition of a flow decides about its nodes: they have no back-off unless it or the kind gives one.
 local function fill_backoff(f)
   if f.max_retries and tonumber(f.max_retries) > 0 and not f.backoff_ms and not f.node then
-    f.backoff, f.backoff_ms = f.backoff or "exponential", "1000"
-    f.backoff_max_ms, f.jitter = f.backoff_max_ms or "600000", f.jitter or "20"
+    f.usual_backoff = tonumber(f.backoff_max_ms) or 600000
   end
+end
+
+-- set_backoff sets the usual back-off: 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. All pauses together take
+-- at most half of the time that the task has, so that the attempts have the other half. The record stores it: a task keeps the
+-- back-off that it was made with. Tasks of one shape can have other owners, and so another time: it is computed for each draft.
+--
+--   time  the ms from when the task can start until its time is up; nil: it has no limit
+local function set_backoff(f, time)
+  local longest = f.usual_backoff
+  if time then
+    longest = math.max(1, math.min(longest, math.floor(time / (2 * f.max_retries))))
+  end
+  f.backoff, f.jitter = f.backoff or "exponential", f.jitter or "20"
+  f.backoff_ms, f.backoff_max_ms = string.format("%d", math.min(longest, 1000)), string.format("%d", longest)
 end
 
 -- head returns two strings: the first line with the lines after it, and the empty line with the texts.
@@ -115,6 +127,10 @@ local function draft(tx, f, plan)
     alarm.note(tx, plan.deadline)
   end
   set_instants(tx, f, plan, d)
+  if f.usual_backoff then
+    local last = final(d)
+    set_backoff(f, last and last - (tonumber(d.available_at) or tx.at))
+  end
   d.lines, d.texts = head(tx, f, d, plan.of)
   d.enqueued = " enqueued " .. source(f, plan) .. (d.available_at and " later" or " now")
   return d

@@ -189,10 +189,7 @@ func (m *model) fill(f map[string]string) map[string]string {
 		delete(given, "timeout_ms")
 	}
 	if engine.Number(given["max_retries"]) > 0 && given["backoff_ms"] == "" && given["node"] == "" {
-		given["backoff_ms"] = "1000"
-		given["backoff"] = cmp.Or(given["backoff"], "exponential")
-		given["backoff_max_ms"] = cmp.Or(given["backoff_max_ms"], "600000")
-		given["jitter"] = cmp.Or(given["jitter"], "20")
+		given["usual_backoff"] = "yes"
 	}
 	maps.DeleteFunc(given, func(_, value string) bool { return value == "none" })
 	// The owner's default for its children comes last.
@@ -220,6 +217,9 @@ func (m *model) create(t *modelTask) {
 	if percent := t.ms("warn_percent"); percent != 0 && t.final() != 0 {
 		t.warn = m.now + (t.final()-m.now)*percent/100
 	}
+	if t.given["usual_backoff"] != "" {
+		m.setBackoff(t)
+	}
 	m.tasks[t.id] = t
 	m.list(t.queue()).counts["enqueued"]++
 	m.figureNew(t)
@@ -229,6 +229,17 @@ func (m *model) create(t *modelTask) {
 		m.setLimit(t, t.available+span)
 	}
 	m.emit("task_enqueued", t.id)
+}
+
+// setBackoff gives a task the usual back-off, which leaves half of its time for its attempts.
+func (m *model) setBackoff(t *modelTask) {
+	longest := cmp.Or(t.ms("backoff_max_ms"), 600_000)
+	if t.final() != 0 {
+		longest = max(1, min(longest, (t.final()-max(t.available, m.now))/(2*t.ms("max_retries"))))
+	}
+	delete(t.given, "usual_backoff")
+	t.given["backoff_ms"], t.given["backoff_max_ms"] = fmt.Sprint(min(longest, 1000)), fmt.Sprint(longest)
+	t.given["backoff"], t.given["jitter"] = cmp.Or(t.given["backoff"], "exponential"), cmp.Or(t.given["jitter"], "20")
 }
 
 // remove removes the record of a task.
