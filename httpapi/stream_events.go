@@ -31,7 +31,9 @@ type eventList struct {
 func eventRoutes() []route {
 	return []route{
 		{ID: "getEvents", Method: http.MethodGet, Path: "events", Role: Read, Poll: true, Stream: true,
-			Summary: "Returns events behind a cursor, and the next cursor. With wait, it waits for some. With Accept: text/event-stream the answer is a stream that does not end",
+			Summary: "Returns events behind a cursor, and the next cursor. With wait, it waits for some. With Accept: text/event-stream the answer is a stream that does not end. " +
+				"Without a cursor, missed says for each partition how many events were removed before the oldest that is kept; in a stream, an event events_missed does. " +
+				"Behind a cursor whose next events were removed, the status is 410",
 			Query: []param{
 				{Name: "after", Type: text, Doc: "a cursor that an answer had as next, or now; without it: from the oldest event that is kept"},
 				wait(),
