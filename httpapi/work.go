@@ -168,6 +168,7 @@ type aboutBody struct {
 	Queues      map[string]int `json:"queues,omitempty"` // weights by queue
 	Strict      []string       `json:"strict,omitempty"` // queues in strict order, instead of Queues
 	Kinds       []string       `json:"kinds,omitempty"`
+	Program     string         `json:"program,omitempty"` // differs between programs whose code differs
 	StartedAt   int64          `json:"started_at,omitempty"`
 }
 

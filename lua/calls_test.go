@@ -234,12 +234,12 @@ func TestAWorkerIsDescribedAsLongAsItsLease(t *testing.T) {
 		n.gives("OK ", "stop_worker", "w")
 		stop := worker()["stop_at"]
 		n.gives("OK", "describe_worker", "w", "running", "me")
-		is(map[string]string{"seq": "1", "stop_at": stop, "state": "running", "about": "me"})
+		is(map[string]string{"seq": "1", "stop_at": stop, "state": "running", "about": "me", "program": "-"})
 		n.rdb.HSet(n.Context(), testRoot+":worker:w", "stop_at", "7")
 		n.gives("OK running", "stop_worker", "w")
 		n.gives("OK", "describe_worker", "w", "draining", "")
 		n.gives("OK", "describe_worker", "w", "running", "")
-		is(map[string]string{"seq": "1", "stop_at": "7", "state": "draining", "about": "me"})
+		is(map[string]string{"seq": "1", "stop_at": "7", "state": "draining", "about": "me", "program": "-"})
 		n.gives("INVALID state must be running or draining", "describe_worker", "w", "idle", "me")
 		n.gives("INVALID about has 4097 bytes, the limit is 4096", "describe_worker", "w", "running", strings.Repeat("x", 4097))
 
@@ -259,7 +259,7 @@ func TestAWorkerIsDescribedAsLongAsItsLease(t *testing.T) {
 		n.fetch("w", 3, 1)
 		n.gives("OK", "describe_worker", "w", "running", "me")
 		n.rdb.ZAdd(n.Context(), testRoot+":workers", redis.Z{Score: 1, Member: "w"}) // its lease has ended
-		is(map[string]string{"seq": "3", "state": "running", "about": "me"})
+		is(map[string]string{"seq": "3", "state": "running", "about": "me", "program": "-"})
 		n.call("sweep", "r", 100, 500)
 		is(nil)
 		if keys := n.rdb.Exists(n.Context(), testRoot+":worker:w").Val(); keys != 0 {

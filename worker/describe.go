@@ -19,15 +19,14 @@ const maxAbout = 4096
 
 // description returns a JSON description of the worker, for inspect.Workers. Its kinds, queues and
 // program decide which held tasks the worker can run (lua/task/hold.lua).
-func (w *Worker) description(kinds []string, program string) string {
+func (w *Worker) description(kinds []string, queues map[string]int, strict []string, program string) string {
 	host, _ := os.Hostname()
-	queues := w.config.Queues
-	if len(w.config.Strict) > 0 {
+	if len(strict) > 0 {
 		queues = nil
 	}
 	about := map[string]any{
 		"name": w.config.Name, "host": host, "pid": os.Getpid(), "concurrency": w.config.Concurrency,
-		"queues": queues, "strict": w.config.Strict, "started_at": time.Now().UnixMilli(),
+		"queues": queues, "strict": strict, "started_at": time.Now().UnixMilli(),
 		"kinds": kinds, "program": program,
 	}
 	for _, field := range []string{"", "kinds", "queues", "strict"} { // removes one field after the other until the text is short enough
@@ -47,6 +46,9 @@ func (w *Worker) state() queue.WorkerState {
 	return queue.WorkerRunning
 }
 
+// describeEvery is how often a worker describes itself again: a failover can lose its description.
+const describeEvery = 30 * time.Second
+
 // describe stores the worker's state and description in the partition, unless Redis has the newest.
 // It is called after each heartbeat, and when the state changes. It does not wait for the call,
 // because the next heartbeat must not be late.
@@ -54,7 +56,7 @@ func (p *partition) describe() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	hasLease := !p.renewed.IsZero() // Redis refuses the description of a worker without a lease
-	if hasLease && !p.describing && p.described != p.w.state() {
+	if hasLease && !p.describing && (p.described != p.w.state() || time.Since(p.describedAt) > describeEvery) {
 		p.describing = true
 		p.w.background.Go(p.sendDescription)
 	}
@@ -71,7 +73,7 @@ func (p *partition) sendDescription() {
 		cancel()
 		p.mu.Lock()
 		if err == nil {
-			p.described = state
+			p.described, p.describedAt = state, time.Now()
 		}
 		changed = state != p.w.state()
 		p.describing = changed

@@ -44,8 +44,9 @@ type partition struct {
 	renewed time.Time // when the last request that renewed the lease was sent
 	clean   bool      // Redis cannot have given claims to this worker since the last heartbeat
 
-	described  queue.WorkerState // the state that is stored in Redis with the description; "" if it may have none
-	describing bool              // sendDescription runs
+	describedAt time.Time
+	described   queue.WorkerState // the state that is stored in Redis with the description; "" if it may have none
+	describing  bool              // sendDescription runs
 }
 
 func newPartition(w *Worker, number int) *partition {

@@ -76,7 +76,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // startBackground starts the goroutines of the worker, except those of handlers. endStops ends the
 // subscription to stop messages.
 func (w *Worker) startBackground() (endStops func()) {
-	w.about = w.description(slices.Sorted(maps.Keys(w.handlers)), w.config.Program)
+	w.about = w.description(slices.Sorted(maps.Keys(w.handlers)), w.config.Queues, w.config.Strict, w.config.Program)
 	for n := range w.q.Partitions() {
 		w.partitions = append(w.partitions, newPartition(w, n))
 	}

@@ -57,9 +57,9 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	w.mu.Lock()
 	handlers := w.wrapped()
 	w.mu.Unlock()
-	o.kinds = slices.Sorted(maps.Keys(handlers))
+	o.kinds, o.queues = slices.Sorted(maps.Keys(handlers)), queues
 	defer o.endLeases()
-	held, err := o.fetch(ctx, queues)
+	held, err := o.fetch(ctx)
 	if held == nil || err != nil {
 		return nil, err
 	}
@@ -97,45 +97,44 @@ type runOne struct {
 	id      string
 	callCtx context.Context // of the calls to Redis, which must not end with the handler
 	kinds   []string        // that have handlers
-	leased  []int           // the partitions in which the id has a lease
+	queues  []string
+	leased  []int // the partitions in which the id has a lease
 }
 
 // fetch fetches a task from the partitions, one after the other. It returns nil if no task is ready.
-func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, error) {
+func (o *runOne) fetch(ctx context.Context) (*queue.Claim, error) {
 	fetch := claim.Ask{N: 1, Seq: 1, Lease: runOneLease}
-	for _, name := range queues {
+	for _, name := range o.queues {
 		fetch.Quotas = append(fetch.Quotas, claim.Quota{Queue: name, N: 1})
 	}
 	for n := range o.w.q.Partitions() {
 		o.leased = append(o.leased, n)
-		for again := true; ; again = false {
-			reply, err := claim.Of(o.w.q).Fetch(ctx, n, o.id, fetch)
-			if err != nil {
-				return nil, err
-			}
-			o.w.logKeys(o.id, n, reply.Errors)
-			if len(reply.Claims) > 0 {
-				return &reply.Claims[0], nil
-			}
-			if !again {
-				break
-			}
-			if err := o.describe(ctx, n); err != nil { // puts the held tasks that it can run back in line
-				return nil, err
-			}
+		if err := o.describe(ctx, n); err != nil {
+			return nil, err
+		}
+		reply, err := claim.Of(o.w.q).Fetch(ctx, n, o.id, fetch)
+		if err != nil {
+			return nil, err
+		}
+		o.w.logKeys(o.id, n, reply.Errors)
+		if len(reply.Claims) > 0 {
+			return &reply.Claims[0], nil
 		}
 	}
 	return nil, nil
 }
 
-// describe describes the worker as one that runs. Workers of one process, such as those before and after a change in a test, are
-// different programs.
+// describe registers the worker with its kinds and its program, so that it gets the held tasks that it can run. Workers of one
+// process, such as those before and after a change in a test, are different programs.
 func (o *runOne) describe(ctx context.Context, partition int) error {
+	if _, err := claim.Of(o.w.q).Heartbeat(ctx, partition, o.id, runOneLease, 0, nil); err != nil {
+		return err
+	}
 	program := o.w.config.Program
 	if program == executable() {
 		program = fmt.Sprintf("%s.%d", program, o.w.number)
 	}
-	return claim.Of(o.w.q).Describe(ctx, partition, o.id, queue.WorkerRunning, o.w.description(o.kinds, program))
+	return claim.Of(o.w.q).Describe(ctx, partition, o.id, queue.WorkerRunning, o.w.description(o.kinds, nil, o.queues, program))
 }
 
 // giveBack gives back a task whose kind has no handler here.
@@ -176,14 +175,9 @@ func (o *runOne) run(ctx context.Context, handle Handler, held *queue.Claim, rec
 	return nil, nil
 }
 
-// settle reports the outcome of an attempt. If the program cannot replay an agent, Redis must know which program that is.
+// settle reports the outcome of an attempt.
 func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 	sent := time.Now()
-	if a.outcome.Class == queue.ClassDiverged {
-		if err := o.describe(o.callCtx, a.claim.Partition); err != nil {
-			return queue.Verdict{}, err
-		}
-	}
 	reply, err := claim.Of(o.w.q).Settle(o.callCtx, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, claim.Ask{})
 	if err != nil {
 		o.w.counts.dropped.Add(1)

@@ -79,7 +79,7 @@ func (a *audit) clock(id string, t, w map[string]string) {
 		// An agent that is out of time itself is not woken: its end is written instead.
 		end := t["deadline_at"] + t["until"] + t["limit_at"]
 		for owner := names.OwnerOf(id); owner != ""; owner = names.OwnerOf(owner) {
-			if _, draining := a.Zsets["draining"][owner]; draining {
+			if _, draining := a.Zsets["draining"][owner]; draining || a.Tasks[owner]["limit_at"] != "" {
 				end = "with its owner"
 			}
 		}

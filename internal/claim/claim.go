@@ -49,17 +49,12 @@ func (a Attempts) Describe(ctx context.Context, partition int, worker string, st
 	if err := names.CheckWorker(worker); err != nil {
 		return refusal.Failed("describe worker", "", err)
 	}
-	for range 1000 { // a call puts up to 500 tasks back; the sweep continues
-		words, err := engine.Words(a.q.Engine().Call(ctx, partition, "describe_worker", worker, string(state), about))
-		if err == nil && engine.Text(words[0]) == "MISSING" {
-			err = engine.ErrNoWorker
-		}
-		if err != nil {
-			return refusal.Failed("describe worker", worker, err)
-		}
-		if len(words) == 1 {
-			break
-		}
+	words, err := engine.Words(a.q.Engine().Call(ctx, partition, "describe_worker", worker, string(state), about))
+	if err == nil && engine.Text(words[0]) == "MISSING" {
+		err = engine.ErrNoWorker
+	}
+	if err != nil {
+		return refusal.Failed("describe worker", worker, err)
 	}
 	return nil
 }

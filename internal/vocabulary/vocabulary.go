@@ -48,7 +48,7 @@ var names = map[Type]string{
 		broken count bounded_all bounded_fail_fast bounded_settled bounded_any bounded_any_ok bounded_n_of_m bounded_n_settled
 		bounded_peek bounded_collect unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
 		unbounded_n_settled unbounded_peek unbounded_collect masters looked_at_keys keys unknown namespaces live function_count queue_count
-		attempts line_number started fired warned given_back waits_timed_out drained removed looked unheld pid concurrency weight
+		attempts line_number started fired warned given_back waits_timed_out drained removed looked pid concurrency weight
 		of_number past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes passed_on`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at started_at completed_at detected_at

@@ -1,5 +1,5 @@
--- describe_worker: a worker describes itself. The description lasts as long as its lease. Held tasks that the worker can run go
--- back in line (task/hold.lua), up to 500 in a call.
+-- describe_worker: a worker describes itself. The description lasts as long as its lease. It decides which held tasks the worker
+-- gets (task/hold.lua).
 --
 -- ARGV[1]  worker
 -- ARGV[2]  state   running, or draining: it finishes the tasks that it holds and takes no more
@@ -8,7 +8,6 @@
 --                  between programs whose code differs. A worker that names no kinds, or no queues, may serve any
 --
 -- Returns  {"OK"}
---          {"OK", 1}                make the call again: it can run more held tasks
 --          {"MISSING"}              the worker is not known: send a heartbeat first
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        a worker must be able to drain on a full Redis
@@ -17,7 +16,7 @@
 -- @use store/later
 -- @use store/tell: answer
 -- @use store/tx: begin, read_root
--- @use task/hold: read_worker, unhold_for
+-- @use task/hold: call_for, read_worker
 -- @use unit/unit
 
 local states = {running = true, draining = true}
@@ -50,7 +49,7 @@ local function describe(tx, worker, state, about)
     fields = ok and type(fields) == "table" and fields or {}
     known.kinds, known.queues = words(fields.kinds), words(fields.queues, true)
     known.queues = known.queues == "" and words(fields.strict) or known.queues
-    known.program = type(fields.program) == "string" and string.match(string.sub(fields.program, 1, 64), "^[%w._-]+$") or ""
+    known.program = type(fields.program) == "string" and string.match(string.sub(fields.program, 1, 64), "^[%w._-]+$") or "-"
     for _, name in ipairs({"kinds", "queues", "program"}) do
       if known[name] ~= "" then
         later.before(tx, "HSET", key, name, known[name])
@@ -59,8 +58,10 @@ local function describe(tx, worker, state, about)
       end
     end
   end
-  local more = state == "running" and unhold_for(tx, known, 500) == 0
-  return more and {"OK", 1} or {"OK"}
+  if state == "running" then
+    call_for(tx, known)
+  end
+  return {"OK"}
 end
 
 local function describe_worker(keys, argv)

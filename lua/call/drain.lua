@@ -18,6 +18,7 @@
 -- @use store/later
 -- @use store/record
 -- @use store/tell: answer
+-- @use store/try: attempt
 -- @use store/tx: begin, read_root
 -- @use task/ending: cancelled
 -- @use task/finish: finish, load_task
@@ -27,8 +28,8 @@
 -- lines returns the keys of the line of a queue and of its held tasks, which have places in line too.
 local function lines(tx, queue)
   local keys = {tx.key.ready .. queue}
-  for _, set in ipairs(held_sets(tx)) do
-    if queue == string.match(set, "^[^,]*") then
+  for _, set in ipairs(held_sets(tx)[queue] or {}) do
+    if type(attempt("ZCARD", tx.key.held .. set)) == "number" then
       keys[#keys + 1] = tx.key.held .. set
     end
   end

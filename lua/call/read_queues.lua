@@ -10,19 +10,9 @@
 --
 -- @use check/values: whole
 -- @use queue/held_sets
+-- @use store/try: attempt
 -- @use store/tx: begin_read
 local clocks = {"deadlines", "limits", "delayed", "waits", "workers", "draining", "retained", "broken"}
-
--- by_queue returns the sets of held tasks of each queue.
-local function by_queue(sets)
-  local of = {}
-  for _, set in ipairs(sets) do
-    local queue = string.match(set, "^[^,]*")
-    of[queue] = of[queue] or {}
-    table.insert(of[queue], set)
-  end
-  return of
-end
 
 local function read_queues(keys, argv)
   if not whole(argv[1] or "0") then
@@ -35,12 +25,13 @@ local function read_queues(keys, argv)
     sizes[#sizes + 1] = redis.call("ZCARD", key[clock])
   end
   local page = redis.call("SSCAN", key.queues, argv[1] or "0", "COUNT", "500")
-  local answers, held = {tx.at, sizes, page[1]}, by_queue(held_sets(tx))
+  local answers, held = {tx.at, sizes, page[1]}, held_sets(tx)
   for _, queue in ipairs(page[2]) do
     local row = {queue, "ready", redis.call("ZCARD", key.ready .. queue), "dead", redis.call("ZCARD", key.dead .. queue)}
     for _, set in ipairs(held[queue] or {}) do
+      local n = attempt("ZCARD", key.held .. set)
       row[#row + 1] = "held" .. string.sub(set, #queue + 1)
-      row[#row + 1] = redis.call("ZCARD", key.held .. set)
+      row[#row + 1] = type(n) == "number" and n or 0
     end
     for _, word in ipairs(redis.call("HGETALL", key.queue .. queue)) do
       row[#row + 1] = word

@@ -21,7 +21,6 @@
 -- @use sweep/clocks: sweep_delayed, sweep_draining, sweep_forget, sweep_limits, sweep_retained, sweep_throttled, sweep_waits, sweep_workers
 -- @use sweep/look
 -- @use sweep/turn
--- @use task/hold: sweep_held
 -- @use unit/unit
 
 -- go_on_counting makes commit continue the count of running tasks.
@@ -30,7 +29,7 @@ local function go_on_counting(tx)
 end
 
 -- The clocks whose entries are no tasks.
-local of_others = {workers = true, throttled = true, forget = true, holds = true}
+local of_others = {workers = true, throttled = true, forget = true}
 
 local function look_at_all(tx, s)
   local key, past, due = tx.key, "(" .. tx.now, tx.now
@@ -46,7 +45,6 @@ local function look_at_all(tx, s)
   at("throttled", due, sweep_throttled)
   at("retained", due, sweep_retained)
   at("forget", due, sweep_forget)
-  at("holds", due, sweep_held, 20)
   if tx.root.recounted then
     unit(tx, go_on_counting)
     s.full = s.full or tx.root.recounted ~= false

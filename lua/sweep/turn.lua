@@ -7,7 +7,7 @@
 local turn = {}
 
 -- clocks maps a clock to the ms from the instant of an entry until it is due: deadlines are due strictly after their instant.
-local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0, holds = 0}
+local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}
 
 -- has reports whether this reaper has the turn or can take it. It sets s.standby, the last instant of a standby reaper.
 --

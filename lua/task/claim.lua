@@ -7,14 +7,14 @@
 -- @use store/later
 -- @use store/messages: alarm
 -- @use store/record
--- @use store/state: is_attempt_limit
+-- @use store/state: held_set, is_attempt_limit
 -- @use store/try
 -- @use task/body: payload
 -- @use task/ending: cancelled
 -- @use task/finish: finish, load_task
--- @use task/hold: offer
+-- @use task/hold: fitting
 -- @use task/identity: idempotency, incarnation
--- @use task/place: mend_place, put_aside, put_back, set_limit
+-- @use task/place: forget_empty, holding, leave_held, mend_place, put_aside, put_back, set_limit
 
 -- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
 -- with the request. The first task always fits.
@@ -41,6 +41,8 @@ local function run(tx, task, ask)
   if task.rich then
     record.set(tx, task, "lost_by", nil)
     record.set(tx, task, "release_reason", nil)
+    record.set(tx, task, "held", nil)
+    record.set(tx, task, "held_at", nil)
   end
   if task.woken then -- its attempt continues
     instant = tonumber(task.attempt_at)
@@ -60,11 +62,11 @@ end
 -- take claims one task that is in line for a worker. It returns nil if the task is not given out: it has ended, ends
 -- now, does not exist, cannot be read, or does not fit into the reply.
 --
---   line  the key of its line   ask  as read_ask returns it   got  what the call gives out so far (claim)
+--   line  as draw takes it   ask  as read_ask returns it   got  what the call gives out so far (claim)
 local function take(tx, id, line, ask, got)
   local task = load_task(tx, id)
-  if not task or task.status ~= "PENDING" or task.available_at or task.held then
-    index.remove(tx, line, id) -- the record decides, and the line was wrong
+  if not task or task.status ~= "PENDING" or task.available_at or held_set(task) ~= line.set then
+    index.remove(tx, line.key, id) -- the record decides, and the line was wrong
     if task then
       mend_place(tx, task)
     end
@@ -75,11 +77,14 @@ local function take(tx, id, line, ask, got)
   local handed = task.payload_bytes and payload(tx, task)
   if task.payload_bytes and not handed then
     put_aside(tx, id, "its payload is lost")
-    index.remove(tx, line, id)
+    index.remove(tx, line.key, id)
     return nil
   end
+  if line.set then
+    leave_held(tx, line.set, id)
+  end
   run(tx, task, ask)
-  index.remove(tx, line, id)
+  index.remove(tx, line.key, id)
   index.add(tx, tx.key.claims .. ask.worker, string.format("%d", ask.seq), id)
   count.run(tx, task.queue, ask.worker, 1)
   emit(tx, "all", "task_started", task)
@@ -103,18 +108,20 @@ local function parcels(got)
   return words
 end
 
--- draw takes up to `want` tasks from a queue. Some tasks in line are late: they are ended and not given out, and draw
+-- draw takes up to `want` tasks from the line of a queue, or from a set of its held tasks, and returns how many. Some tasks in line are late: they are ended and not given out, and draw
 -- continues with the next. But a line of late tasks must not hold up the server or the other queues. So in each
 -- round it reads from a queue as many tasks as the queue can give, and its share of 100 more.
-local function draw(tx, ask, got, queue, want)
-  local key, free = tx.key.ready .. queue, free_slots(tx, queue)
+--
+--   line  queue; key; set: the name of the set, if it is one
+local function draw(tx, ask, got, line, want)
+  local key, free = line.key, free_slots(tx, line.queue)
   local given = math.min(want, free.n, got.left)
-  local taken, from = 0, got.from[queue] or 0
+  local taken, from = 0, got.from[key] or 0
   local looks, page = math.min(given + got.share, got.looks), given
   while taken < given and looks > 0 and not got.full do
     local ids = try(tx, "ZRANGE", key, from, from + math.min(page, looks) - 1)
     if not ids or #ids == 0 then
-      got.empty[queue] = ids ~= nil
+      got.empty[line.set or line.queue] = ids ~= nil
       break
     end
     if not got.checked then -- the claims must be readable before anything is decided
@@ -127,14 +134,40 @@ local function draw(tx, ask, got, queue, want)
       tx.on = id
       if got.full or taken == given then
         from = from - 1
-      elseif take(tx, id, key, ask, got) then
+      elseif take(tx, id, line, ask, got) then
         taken = taken + 1
       end
     end
     page = taken == 0 and 2 * page or given - taken
   end
-  got.from[queue], got.left = from, got.left - taken
-  use_rate(tx, queue, free, taken)
+  got.from[key], got.left = from, got.left - taken
+  use_rate(tx, line.queue, free, taken)
+  return taken
+end
+
+-- draw_held takes up to `want` held tasks of a queue that the worker may be able to run, and returns how many.
+local function draw_held(tx, ask, got, queue, want)
+  local taken = 0
+  for _, set in ipairs(got.sets[queue] or {}) do
+    if taken < want and got.left > 0 and not got.empty[set] and not got.full then
+      taken = taken + draw(tx, ask, got, {queue = queue, key = tx.key.held .. set, set = set}, want - taken)
+    end
+  end
+  return taken
+end
+
+-- holds_more reports whether held tasks are left that the worker could have now.
+local function holds_more(tx, ask, got)
+  for _, queue in ipairs(ask.queues) do
+    for _, set in ipairs(got.sets[queue] or {}) do
+      if holding(tx, set).n <= 0 then
+        forget_empty(tx, set)
+      elseif free_slots(tx, queue).n > 0 then
+        return true
+      end
+    end
+  end
+  return false
 end
 
 local most_queues = 256
@@ -184,8 +217,8 @@ end
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
-  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
-  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at", "state")
+  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}, sets = {}}
+  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
   local newest = tonumber(about[1] or 0)
   local result = begin_ask(tx, got.empty)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
@@ -201,19 +234,22 @@ local function claim(tx, ask)
   if #ask.queues > most_queues then
     narrow(ask)
   end
+  if most > 0 then
+    got.sets = fitting(tx, ask.worker)
+  end
   got.share = math.ceil(100 / math.max(#ask.queues, 1))
   got.looks = most + 100 + got.share * #ask.queues
   for round = 1, 2 do
     for i, queue in ipairs(ask.queues) do
+      local want = round == 1 and ask.quotas[i] or got.left
+      want = got.sets[queue] and want - draw_held(tx, ask, got, queue, want) or want
       if got.left > 0 and not got.empty[queue] and not got.full then
-        draw(tx, ask, got, queue, round == 1 and ask.quotas[i] or got.left)
+        draw(tx, ask, got, {queue = queue, key = key.ready .. queue, set = nil}, want)
       end
     end
   end
   tx.on, result.queues = false, ask.queues
-  if most > 0 and got.left == most and not about[3] then
-    offer(tx, ask.worker, ask.queues)
-  end
+  result.more = next(got.sets) ~= nil and holds_more(tx, ask, got)
   if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end

@@ -1,50 +1,58 @@
--- Held tasks: no live worker can run them. A held task is PENDING and not in line, so it costs nothing while it waits. It
--- keeps a place in line and the limit of its line, and it ends as a task in line does. It goes back to its place as soon as a
--- worker that can run it describes itself.
+-- Held tasks: no live worker can run them. A held task is PENDING and not in line, so it costs nothing while it waits. It keeps
+-- the limit of its line, and it ends as a task in line does. A worker that can run it gets it with its next request for tasks
+-- (task/claim.lua).
 --
 --   held     unhandled: no worker of its queue has a handler for its kind
 --            diverged: its code has changed, so that the programs in held_by cannot replay it
 --   held_at  since when
---   held_by  those programs, with commas between them. They stay when the task goes back, until it has been replayed
+--   held_by  those programs, with commas between them. They stay when the task is claimed, until it has been replayed
 --
--- Tasks that the same workers can run are in one set (store/state.lua: held_set), so no call looks at tasks one by one. holds lists
--- the sets by the instant at which the sweep looks at them next: every 30 s. The sweep finds what no other call does: a worker that
--- has not described itself, or whose description a failover has lost.
+-- Tasks that the same workers can run are in one set (store/state.lua: held_set), and holds lists the sets. So no call looks at
+-- tasks one by one.
 --
 -- @use queue/held_sets
 -- @use queue/queue: wake
 -- @use store/events: emit
--- @use store/index
 -- @use store/later
 -- @use store/record
--- @use store/state: held_set, set_of
--- @use store/try: attempt, try
+-- @use store/state: set_of
+-- @use store/try: attempt
 -- @use store/tx: memo
--- @use task/finish: load_task
--- @use task/place: end_attempt, forget_held, keep_held, line_end, line_limit, look_later, mend_place, put_back, set_limit
+-- @use task/place: end_attempt, keep_held, line_end, line_limit, put_back, set_limit
 
 -- has reports whether a text of words, with a space before and after each, contains a word.
 local function has(text, word)
   return string.find(text, " " .. word .. " ", 1, true) ~= nil
 end
 
--- read_worker returns what a worker has said of itself: kinds, queues and program (call/describe_worker.lua); lacks: the kinds
--- for which it has given tasks back, if it has named none; state; leaves: it takes no more tasks. If its record cannot be read, it
--- has said nothing.
+-- lacks_ms is how long a worker is known to lack kinds. Then it may have been started anew, with the same name and more handlers.
+local lacks_ms = 60000
+
+-- read_worker returns what a worker has said of itself: state; kinds, queues and program (call/describe_worker.lua); lacks: the
+-- kinds for which it has given tasks back, if it has named none; leaves: it takes no more tasks. A worker without a state has not
+-- described itself, and one without a program has described itself to an older version. If its record cannot be read, it has said
+-- nothing.
 local function read_worker(tx, name)
-  local f = attempt("HMGET", tx.key.worker .. name, "kinds", "queues", "program", "lacks", "state", "stop_at")
+  local f = attempt("HMGET", tx.key.worker .. name, "state", "kinds", "queues", "program", "lacks", "lacks_at", "stop_at")
   f = f.err and {} or f
-  return {name = name, kinds = f[1] or "", queues = f[2] or "", program = f[3] or "", lacks = f[4] or "",
-    state = f[5] or "", leaves = f[5] == "draining" or (f[6] or false) ~= false}
+  local lacks_at = tonumber(f[6] or nil)
+  local known = lacks_at and lacks_at <= tx.at and lacks_at + lacks_ms > tx.at
+  return {name = name, state = f[1] or "", kinds = f[2] or "", queues = f[3] or "", program = f[4] or "", lacks = known and f[5] or "",
+    leaves = f[1] == "draining" or (f[7] or false) ~= false}
 end
 
 -- handles reports whether a kind is among those of a worker: by its name, or by a pattern such as mail.*, which stands for all
 -- kinds that begin so.
-local function handles(kinds, kind)
-  if has(kinds, kind) then
+local function handles(worker, kind)
+  if has(worker.kinds, kind) then
     return true
+  elseif not worker.starts then
+    worker.starts = {}
+    for start in string.gmatch(worker.kinds, "([^ *]*)%* ") do
+      worker.starts[#worker.starts + 1] = start
+    end
   end
-  for start in string.gmatch(kinds, " ([^ ]*)%*") do
+  for _, start in ipairs(worker.starts) do
     if string.sub(kind, 1, #start) == start then
       return true
     end
@@ -52,28 +60,49 @@ local function handles(kinds, kind)
   return false
 end
 
+-- most_lacks is how many bytes are kept of the kinds that a worker lacks. It counts as lacking all others then.
+local most_lacks = 4096
+
 -- fits reports whether a worker may be able to run the tasks of a set. A worker that names no queues or kinds may serve any. An agent
--- that a program cannot replay goes to none that is unknown.
+-- that a program cannot replay goes to no worker that has not said which program it runs.
 --
 --   set  as held_set returns it
 local function fits(worker, set)
-  local queue, kind, programs = string.match(set, "^([^,]*),([^,]*),?(.*)$")
-  return not worker.leaves and (worker.queues == "" or has(worker.queues, queue)) and
-    (worker.kinds == "" and not has(worker.lacks, kind) or handles(worker.kinds, kind)) and
+  local queue, kind, programs = string.match(set, "^([^,]+),([^,]+),?(.*)$")
+  return queue and not worker.leaves and (worker.queues == "" or has(worker.queues, queue)) and
+    (worker.kinds == "" and #worker.lacks < most_lacks and not has(worker.lacks, kind) or handles(worker, kind)) and
     (programs == "" or worker.program ~= "" and not string.find("," .. programs .. ",", "," .. worker.program .. ",", 1, true))
 end
 
--- crew returns live workers but one, up to 1,000: of more workers others in each ms. A fleet has few programs, so workers that say
--- the same of themselves count as one.
+-- fitting returns the sets of held tasks that a worker may be able to run, by queue.
+--
+--   worker  the worker as read_worker returns it, or its name
+local function fitting(tx, worker)
+  local of = held_sets(tx)
+  if type(worker) == "string" then
+    worker = next(of) and read_worker(tx, worker)
+  end
+  for _, sets in pairs(of) do
+    for i = #sets, 1, -1 do
+      if not fits(worker, sets[i]) then
+        table.remove(sets, i)
+      end
+    end
+  end
+  return of
+end
+
+-- crew returns live workers that have described themselves, but one, up to 64: of more workers others in each ms. A fleet has few
+-- programs, so workers that say the same of themselves count as one.
 local function crew(tx, but)
   local n, workers, seen = attempt("ZCOUNT", tx.key.workers, tx.now, "+inf"), {}, {}
   if type(n) ~= "number" then
     return workers
   end
-  local from = n > 1000 and tx.at % (n - 999) or 0
-  for _, name in ipairs(redis.call("ZRANGEBYSCORE", tx.key.workers, tx.now, "+inf", "LIMIT", from, 1000)) do
-    local worker = name ~= but and read_worker(tx, name) or {leaves = true}
-    local said = not worker.leaves and worker.kinds .. "," .. worker.queues .. "," .. worker.program .. "," .. worker.lacks
+  local from = n > 64 and tx.at % (n - 63) or 0
+  for _, name in ipairs(redis.call("ZRANGEBYSCORE", tx.key.workers, tx.now, "+inf", "LIMIT", from, 64)) do
+    local worker = name ~= but and read_worker(tx, name) or {state = ""}
+    local said = worker.state ~= "" and worker.kinds .. "," .. worker.queues .. "," .. worker.program .. "," .. worker.lacks
     if said and not seen[said] then
       workers[#workers + 1], seen[said] = worker, true
     end
@@ -81,41 +110,42 @@ local function crew(tx, but)
   return workers
 end
 
--- any_fits reports whether a worker of a crew fits a set.
-local function any_fits(workers, set)
-  for _, worker in ipairs(workers) do
+-- most_sets bounds the sets of a partition, because each request for tasks looks at all of them.
+local most_sets = 256
+
+-- who_fits returns which live worker other than the reporter fits a set: "old" for one of an older version, which does not find held
+-- tasks; "new" for another. It returns "none" if there are too many sets for one more, and nil if nobody fits.
+local function who_fits(tx, set, reporter)
+  local crews, found = memo(tx, "crew"), nil
+  crews.all = crews.all or crew(tx, reporter)
+  for _, worker in ipairs(crews.all) do
     if fits(worker, set) then
-      return true
+      found = (found == "old" or worker.program == "") and "old" or "new"
     end
   end
-  return false
+  local sets = not found and attempt("ZCARD", tx.key.holds)
+  return found or type(sets) == "number" and sets >= most_sets and "none" or nil
 end
 
--- most_sets bounds the sets of a partition, because several calls look at all of them.
-local most_sets = 1000
+-- most_passes is how often a task is passed on before it is held, although a live worker fits: that worker may be busy for long.
+local most_passes = 5
 
--- must_pass reports whether a task goes back in line and is not held: a live worker other than the reporter fits its set, or there
--- are too many sets. While tasks of a set are held no worker fits it, because they would have gone back. So this looks at the fleet
--- for the first task of a set only.
-local function must_pass(tx, set, reporter)
-  local known, crews = memo(tx, "must pass"), memo(tx, "crew")
+-- must_pass reports whether a task goes back in line with a short delay and is not held, because a worker that fits is likely to be
+-- idle. If tasks of its set are held, it is not: it would have them.
+local function must_pass(tx, task, set, reporter)
+  local known = memo(tx, "who fits")
   if known[set] == nil then
-    known[set] = false
-    if attempt("EXISTS", tx.key.held .. set) == 0 then
-      local sets = attempt("ZCARD", tx.key.holds)
-      crews.all = crews.all or crew(tx, reporter)
-      known[set] = type(sets) == "number" and sets >= most_sets or any_fits(crews.all, set)
-    end
+    known[set] = attempt("EXISTS", tx.key.held .. set) == 0 and who_fits(tx, set, reporter) or false
   end
-  return known[set]
+  return known[set] == "new" and tonumber(task.passed_on or 0) < most_passes or known[set] == "old" or known[set] == "none"
 end
-
--- most_lacks is how many bytes are kept of the kinds that a worker lacks.
-local most_lacks = 4096
 
 -- learn stores that a worker has no handler for a kind, if it has named no kinds.
 local function learn(tx, worker, kind)
-  if worker.kinds == "" and #worker.lacks < most_lacks and not has(worker.lacks, kind) and redis.call("ZSCORE", tx.key.workers, worker.name) then
+  if worker.kinds == "" and #worker.lacks < most_lacks and not has(worker.lacks, kind) and type(attempt("ZSCORE", tx.key.workers, worker.name)) == "string" then
+    if worker.lacks == "" then
+      later.before(tx, "HSET", tx.key.worker .. worker.name, "lacks_at", tx.now)
+    end
     worker.lacks = (worker.lacks == "" and " " or worker.lacks) .. kind .. " "
     later.before(tx, "HSET", tx.key.worker .. worker.name, "lacks", worker.lacks)
   end
@@ -145,12 +175,16 @@ local function hold(tx, task, why, worker, start)
     learn(tx, known[worker], task.kind)
   end
   local set, limit = set_of(task, why), line_end(task) or line_limit(task, tx.at)
-  if must_pass(tx, set, worker) then
+  if must_pass(tx, task, set, worker) then
     emit(tx, "all", "task_released", task)
     put_back(tx, task, start, true, true)
     return
   end
-  emit(tx, why == "diverged" and "terminal" or "all", "task_held", task, "why=" .. why)
+  if why == "diverged" then
+    emit(tx, "terminal", "task_diverged", task)
+  else
+    emit(tx, "all", "task_held", task)
+  end
   end_attempt(tx, task)
   record.set(tx, task, "held", why)
   record.set(tx, task, "held_at", tx.now)
@@ -158,71 +192,11 @@ local function hold(tx, task, why, worker, start)
   keep_held(tx, task, set)
 end
 
--- unhold puts up to `most` tasks of a set back in line, at the places that they kept. It returns how many it has looked at.
-local function unhold(tx, set, most)
-  local key = tx.key.held .. set
-  local words, ids = try(tx, "ZRANGE", key, 0, most - 1, "WITHSCORES") or {}, {}
-  for i = 1, #words, 2 do
-    ids[#ids + 1] = words[i]
-  end
-  record.load(tx, ids)
-  for i, id in ipairs(ids) do
-    tx.on = id
-    local task = load_task(tx, id)
-    index.remove(tx, key, id)
-    if task and held_set(task) == set then
-      record.set(tx, task, "held", nil)
-      record.set(tx, task, "held_at", nil)
-      record.set(tx, task, "ready_at", tx.now)
-      index.add(tx, tx.key.ready .. task.queue, string.format("%d", words[2 * i]), id)
-      wake.note(tx, task.queue)
-      emit(tx, "all", "task_unheld", task)
-    elseif task then
-      mend_place(tx, task)
+-- call_for wakes a worker of the queues in which tasks are held that this worker fits. It has just described itself, and may wait.
+local function call_for(tx, worker)
+  for queue, sets in pairs(fitting(tx, worker)) do
+    if sets[1] then
+      wake.note(tx, queue)
     end
-  end
-  tx.on = nil
-  if #ids < most then
-    forget_held(tx, set)
-  end
-  return #ids
-end
-
--- unhold_for puts up to `most` tasks back in line that a worker may be able to run. It returns how many more it could.
-local function unhold_for(tx, worker, most)
-  for _, set in ipairs(held_sets(tx)) do
-    if most > 0 and fits(worker, set) then
-      most = most - unhold(tx, set, most)
-    end
-  end
-  return most
-end
-
--- offer puts up to eight held tasks back in line for a worker that got no task and has not described itself: it may be able to run
--- them. They are few, because it may have no handler for them. It gets them with its next request.
-local function offer(tx, name, queues)
-  local worker = held_sets(tx)[1] and read_worker(tx, name)
-  if worker and #worker.lacks < most_lacks then
-    worker.queues = " " .. table.concat(queues, " ") .. " "
-    unhold_for(tx, worker, 8)
-  end
-end
-
--- sweep_held looks at a set: if a live worker may be able to run its tasks, they go back in line.
-local function sweep_held(tx, r, set)
-  local crews, most = memo(tx, "crew"), r.batch - (r.counts.unheld or 0)
-  tx.on = nil -- not a task
-  if attempt("EXISTS", tx.key.held .. set) == 0 then
-    forget_held(tx, set)
-    return
-  end
-  crews.all = crews.all or crew(tx, nil)
-  if most == 0 then
-    r.full = true
-  elseif any_fits(crews.all, set) then
-    local n = unhold(tx, set, most)
-    r.counts.unheld, r.full = (r.counts.unheld or 0) + n, r.full or n == most
-  else
-    look_later(tx, set)
   end
 end

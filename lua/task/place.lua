@@ -99,27 +99,39 @@ local function line_up(tx, task, front, instant)
   set_limit(tx, task, instant)
 end
 
--- look_later has the sweep look at a set of held tasks in 30 s (task/hold.lua).
-local function look_later(tx, set)
-  index.add(tx, tx.key.holds, string.format("%d", tx.at + 30000), set)
-  alarm.note(tx, tx.at + 30000)
-end
-
--- keep_held puts a held task into its set, and the set on the list `holds`.
-local function keep_held(tx, task, set)
-  local listed = memo(tx, "holds")
-  index.add(tx, tx.key.held .. set, next_place(tx, task.priority), task.id)
-  if not listed[set] and (index.removed(tx, tx.key.holds, set) or type(attempt("ZSCORE", tx.key.holds, set)) ~= "string") then
-    look_later(tx, set)
+-- holding returns how many tasks a set of held tasks has after this unit (n), and which of them this unit has put there (new).
+local function holding(tx, set)
+  local known = memo(tx, "holding")
+  if not known[set] then
+    local n = attempt("ZCARD", tx.key.held .. set)
+    known[set] = {n = type(n) == "number" and n or 0, new = {}}
   end
-  listed[set] = true
+  return known[set]
 end
 
--- forget_held takes an empty set from the list, unless this unit has put a task into it.
-local function forget_held(tx, set)
-  if not memo(tx, "holds")[set] then
+-- keep_held puts a held task into its set, and the set on the list of sets.
+local function keep_held(tx, task, set)
+  local of = holding(tx, set)
+  of.n, of.new[task.id] = of.n + 1, true
+  index.add(tx, tx.key.held .. set, next_place(tx, task.priority), task.id)
+  index.add(tx, tx.key.holds, "0", set)
+end
+
+-- forget_empty takes a set of held tasks that has none after this unit off the list.
+local function forget_empty(tx, set)
+  if holding(tx, set).n <= 0 then
     index.remove(tx, tx.key.holds, set)
   end
+end
+
+-- leave_held takes a held task out of its set.
+local function leave_held(tx, set, id)
+  local key, of = tx.key.held .. set, holding(tx, set)
+  if of.new[id] or not index.removed(tx, key, id) and type(attempt("ZSCORE", key, id)) == "string" then
+    of.n, of.new[id] = of.n - 1, nil
+  end
+  index.remove(tx, key, id)
+  forget_empty(tx, set)
 end
 
 -- mend_place makes sure that a PENDING task is in its line, held, or on the clock of delayed tasks. A caller that removes
@@ -163,7 +175,7 @@ local function leave(tx, task)
   elseif task.available_at then
     index.remove(tx, key.delayed, task.id)
   elseif task.held then
-    index.remove(tx, key.held .. held_set(task), task.id)
+    leave_held(tx, held_set(task), task.id)
   elseif not task.role then
     index.remove(tx, key.ready .. task.queue, task.id)
   end

@@ -83,6 +83,10 @@ func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
 
 // count counts states that no event shows.
 func (p *player) count() {
+	if p.m.heldClaims > 0 {
+		p.seen["a held task is claimed"] += p.m.heldClaims
+		p.m.heldClaims = 0
+	}
 	if len(p.m.throttled) > 0 {
 		p.seen["a queue waits for its rate"]++
 	}
@@ -179,7 +183,7 @@ func (p *player) reaperSweepsOnTime(t *rapid.T, s *audit.Snapshot) {
 	if min(p.looks, armed)-p.behind <= p.m.now {
 		return // a sweep is due now
 	}
-	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0, "holds": 0, "waits": 1} {
+	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0, "waits": 1} {
 		for member, at := range s.Zsets[clock] {
 			if int64(at)+strict < armed-p.behind || armed > p.looks {
 				t.Fatalf("%s of %s is at %.0f, but the reaper sweeps at %d (now %d)", clock, member, at, armed, p.m.now)

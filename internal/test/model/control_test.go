@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
@@ -164,10 +163,8 @@ func (m *model) drainLine(call, line string, most int, seq, front int64) string 
 		n, found = q.drained, q.found
 	} else {
 		tasks := m.line(line)
-		for _, set := range due(m.holds, 1<<60) {
-			if strings.HasPrefix(set, line+",") {
-				tasks = append(tasks, m.heldIn(set)...)
-			}
+		for _, set := range m.setsOf(line) {
+			tasks = append(tasks, m.heldIn(set)...)
 		}
 		line := slices.DeleteFunc(tasks, func(t *modelTask) bool {
 			return t.place > seq || t.place < front && t.place > -1<<47 || t.place <= -1<<47 && t.place > seq-1<<48
@@ -186,10 +183,8 @@ func (m *model) drainLine(call, line string, most int, seq, front int64) string 
 	}
 	m.done() // the answer counts the tasks that are in line after all of it
 	left := len(m.line(line))
-	for set, held := range m.heldBefore {
-		if strings.HasPrefix(set, line+",") {
-			left += held
-		}
+	for _, set := range m.setsOf(line) {
+		left += len(m.heldIn(set))
 	}
 	return fmt.Sprint("OK ", n, " ", left, " ", found)
 }

@@ -2,20 +2,27 @@ package model
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"pgregory.net/rapid"
+
 	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
-// How tasks are held that no live worker can run. The workers of the model do not describe themselves: each may have a handler for
-// any kind, until it has given a task of the kind back.
+// How tasks are held that no live worker can run.
 
 // heldSet returns the set in which a task is held.
 func (t *modelTask) heldSet() string { return t.queue() + "," + t.given["kind"] }
 
-// heldIn returns the tasks of a set, in the order of the places that they keep.
+func (t *modelTask) isHeld() bool { return t.status == queue.Pending && t.heldAt != 0 }
+
+// heldIn returns the tasks of a set, in order.
 func (m *model) heldIn(set string) []*modelTask {
 	var held []*modelTask
 	for _, t := range m.tasks {
@@ -29,37 +36,62 @@ func (m *model) heldIn(set string) []*modelTask {
 	return held
 }
 
-func (t *modelTask) isHeld() bool { return t.status == queue.Pending && t.heldAt != 0 }
+// heldSets returns how many tasks each set has.
+func (m *model) heldSets() map[string]int64 {
+	n := map[string]int64{}
+	for _, t := range m.tasks {
+		if t.isHeld() {
+			n[t.heldSet()]++
+		}
+	}
+	return n
+}
+
+// setsOf returns the sets of a queue.
+func (m *model) setsOf(line string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.heldSets())), func(set string) bool { return !strings.HasPrefix(set, line+",") })
+}
+
+// lackedBy returns the kinds for which a worker is known to have no handler, with a space before and after each.
+func (m *model) lackedBy(worker string) string {
+	if at := m.lacksAt[worker]; at > m.now || m.now-at >= 60_000 {
+		return ""
+	}
+	return m.lacks[worker]
+}
 
 // fits reports whether a worker may have a handler for the tasks of a set.
 func (m *model) fits(worker, set string) bool {
 	_, kind, _ := strings.Cut(set, ",")
-	return m.workers[worker] >= m.now && !strings.Contains(m.lacks[worker], " "+kind+" ")
-}
-
-// anyFits reports whether a live worker but one fits a set.
-func (m *model) anyFits(set, but string) bool {
-	for worker := range m.workers {
-		if worker != but && m.fits(worker, set) {
-			return true
-		}
+	if handles := m.handles[worker]; handles != "" {
+		return strings.Contains(handles, " "+kind+" ")
 	}
-	return false
+	return !strings.Contains(m.lackedBy(worker), " "+kind+" ")
 }
 
-// passes reports whether a task that a worker gives back goes back in line, and is not held. A call decides once for each set.
-func (m *model) passes(set, worker string) bool {
+// passes reports whether a task that a worker gives back goes back in line, and is not held, because a live worker has a handler for
+// it. A call decides once for each set.
+func (m *model) passes(t *modelTask, worker string) bool {
+	set := t.heldSet()
 	if _, known := m.passed[set]; !known {
-		m.passed[set] = m.heldBefore[set] == 0 && m.anyFits(set, worker)
+		for other := range m.handles {
+			m.passed[set] = m.passed[set] || other != worker && m.workers[other] >= m.now && m.fits(other, set)
+		}
+		m.passed[set] = m.passed[set] && m.heldBefore[set] == 0
 	}
-	return m.passed[set]
+	return m.passed[set] && t.passedOn < 5
 }
 
 // learn notes that a worker has no handler for a kind.
 func (m *model) learn(worker, kind string) {
-	if _, known := m.workers[worker]; known && !strings.Contains(m.lacks[worker], " "+kind+" ") {
-		m.lacks[worker] = cmp.Or(m.lacks[worker], " ") + kind + " "
+	lacks := m.lackedBy(worker)
+	if _, live := m.workers[worker]; !live || m.handles[worker] != "" || strings.Contains(lacks, " "+kind+" ") {
+		return
 	}
+	if lacks == "" {
+		m.lacksAt[worker] = m.now
+	}
+	m.lacks[worker] = cmp.Or(lacks, " ") + kind + " "
 }
 
 // hold holds a task. If line is not 0, its time in line is over at that instant.
@@ -73,60 +105,57 @@ func (m *model) hold(t *modelTask, line int64) {
 	m.setLimit(t, line)
 	m.seq++
 	t.place = m.seq
-	if _, listed := m.holds[t.heldSet()]; !listed {
-		m.holds[t.heldSet()] = m.now + 30_000
-	}
 }
 
-// unhold puts tasks of a set back in line, and returns how many it has looked at.
-func (m *model) unhold(set string, most int) int {
-	held := m.heldIn(set)
-	held = held[:min(len(held), most)]
-	for _, t := range held {
-		if m.touch(t.id); t.isHeld() {
-			t.held, t.heldAt, t.readyAt = "", 0, m.now
-			m.woken[t.queue()], m.fresh[t.id] = true, true
-			m.emit("task_unheld", t.id)
+// fitting returns the tasks of a queue that are held and that a worker may be able to run.
+func (m *model) fitting(worker, line string) []*modelTask {
+	var tasks []*modelTask
+	for _, set := range m.setsOf(line) {
+		if m.fits(worker, set) {
+			tasks = append(tasks, m.heldIn(set)...)
 		}
 	}
-	if len(held) < most {
-		delete(m.holds, set)
-	}
-	return len(held)
+	return tasks
 }
 
-// offer puts held tasks back in line for a worker that got no task.
-func (m *model) offer(worker string, ask claim.Ask) {
-	most := 8
-	for _, set := range due(m.holds, 1<<60) {
-		name, _, _ := strings.Cut(set, ",")
-		if most > 0 && m.fits(worker, set) && slices.ContainsFunc(ask.Quotas, func(q claim.Quota) bool { return q.Queue == name }) {
-			most -= m.unhold(set, most)
+// describe notes which kinds a worker handles.
+func (m *model) describe(worker, kinds string) string {
+	defer m.done()
+	if _, live := m.workers[worker]; !live {
+		return "MISSING"
+	}
+	m.handles[worker] = kinds
+	for set := range m.heldSets() {
+		if line, _, _ := strings.Cut(set, ","); m.fits(worker, set) {
+			m.woken[line] = true
 		}
 	}
+	return "OK"
 }
 
-// sweepHeld looks at the sets that are due.
-func (m *model) sweepHeld() {
-	for _, set := range batch(m.holds, m.now) {
-		switch {
-		case m.heldBefore[set] == 0:
-			delete(m.holds, set)
-		case m.anyFits(set, ""):
-			m.unhold(set, sweepBatch)
-		default:
-			m.holds[set] = m.now + 30_000
-		}
+// workerLine describes the record of a worker.
+func (m *model) workerLine(worker string) string {
+	f := map[string]string{"seq": zeroless(m.fetched[worker]), "lacks": m.lacks[worker], "lacks_at": zeroless(m.lacksAt[worker])}
+	if kinds := m.handles[worker]; kinds != "" {
+		f["about"], f["kinds"], f["program"], f["state"] = aboutKinds(kinds), kinds, "-", "running"
 	}
+	return formatFields(f)
 }
 
-// countHeld counts the held tasks at the end of a unit of work: the next one begins with them.
-func (m *model) countHeld() {
-	clear(m.passed)
-	clear(m.heldBefore)
-	for _, t := range m.tasks {
-		if t.isHeld() {
-			m.heldBefore[t.heldSet()]++
+func aboutKinds(kinds string) string {
+	return fmt.Sprintf(`{"kinds":["%s"]}`, strings.Join(strings.Fields(kinds), `","`))
+}
+
+func (p *player) describe(t *rapid.T) {
+	worker, kinds := drawWorker.Draw(t, "worker"), rapid.SampledFrom([]string{" k ", " d ", " d k "}).Draw(t, "kinds")
+	p.play(t, func(t *rapid.T) {
+		got := "OK"
+		err := claim.Of(p.q).Describe(p.ctx, 0, worker, queue.WorkerRunning, aboutKinds(kinds))
+		if errors.Is(err, refusal.ErrNotFound) {
+			got = "MISSING"
+		} else if err != nil {
+			t.Fatal(err)
 		}
-	}
+		p.same(t, "describe "+worker, got, p.m.describe(worker, kinds))
+	})
 }

@@ -32,20 +32,22 @@ type model struct {
 	waits     map[string]int64  // when to sweep the wait of an agent
 	wake      map[string]bool   // queues that have a token
 	lacks     map[string]string // kinds for which a worker has no handler, with a space before and after each
-	holds     map[string]int64  // when to sweep a set of held tasks
+	lacksAt   map[string]int64  // since when
+	handles   map[string]string // kinds of a worker that has described itself, in the same form
 	taken     map[string]bool   // queues whose token a worker took, and from which no worker has fetched since
 	removed   map[string]bool   // ids whose record was removed: they are not drawn again
 	figures   map[string]map[string]int64
 
 	// What a call collects for its end (done).
-	woken      map[string]bool // queues for which to wake a worker
-	freed      map[string]bool // queues with one running task less: wake a worker if tasks are in line
-	fresh      map[string]bool // ids that this call put in line: the call itself cannot claim them
-	fired      []string        // agents to wake, whose wait is over
-	noted      []modelEnds     // members that ended, by their agent
-	passed     map[string]bool // whether tasks of a set go back in line
-	heldBefore map[string]int  // how many tasks of a set were held when the call began
-	losers     int             // how many more members of such waits this call can end
+	woken      map[string]bool  // queues for which to wake a worker
+	freed      map[string]bool  // queues with one running task less: wake a worker if tasks are in line
+	fresh      map[string]bool  // ids that this call put in line: the call itself cannot claim them
+	fired      []string         // agents to wake, whose wait is over
+	noted      []modelEnds      // members that ended, by their agent
+	passed     map[string]bool  // whether tasks of a set go back in line
+	heldClaims int              // claims of held tasks, until they are counted
+	heldBefore map[string]int64 // how many tasks of a set were held when the call began
+	losers     int              // how many more members of such waits this call can end
 	events     []string
 }
 
@@ -80,7 +82,7 @@ type modelTask struct {
 func newModel(now int64) *model {
 	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
 		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
-		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, lacks: map[string]string{}, holds: map[string]int64{}, passed: map[string]bool{}, heldBefore: map[string]int{}, wake: map[string]bool{},
+		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, lacks: map[string]string{}, lacksAt: map[string]int64{}, handles: map[string]string{}, passed: map[string]bool{}, heldBefore: map[string]int64{}, wake: map[string]bool{},
 		taken: map[string]bool{}, removed: map[string]bool{}, figures: map[string]map[string]int64{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
 }
 
@@ -305,7 +307,8 @@ func (m *model) done() {
 		m.wakeFor(line)
 	}
 	clear(m.woken)
-	m.countHeld()
+	clear(m.passed)
+	m.heldBefore = m.heldSets()
 }
 
 // due returns the members of a clock at or before an instant, oldest first.

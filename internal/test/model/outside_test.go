@@ -110,8 +110,6 @@ func (m *model) sweep() {
 	m.done()
 	m.tidy()
 	m.done()
-	m.sweepHeld()
-	m.done()
 }
 
 // claims returns the tasks that each worker holds.
@@ -172,6 +170,8 @@ func (m *model) dismiss(worker string) {
 	delete(m.workers, worker)
 	delete(m.fetched, worker)
 	delete(m.lacks, worker)
+	delete(m.lacksAt, worker)
+	delete(m.handles, worker)
 }
 
 // hooked returns the id of a hook of the task that has not ended, or "" if all have ended.

@@ -27,7 +27,7 @@ import (
 // the whole state and the events. The audit must find nothing.
 func TestModel(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	unlessGiven("rapid.checks", fmt.Sprint(size.Times(60, 250, 20_000)))
+	unlessGiven("rapid.checks", fmt.Sprint(size.Times(60, 260, 20_000)))
 	sequences, seen := playAll(t, redistest.Start(t).Client(t))
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%6d %s", seen[what], what)
@@ -50,7 +50,7 @@ var (
 	common = []string{
 		"task_completed ", "task_failed error", "task_failed rejected", "task_cancelled cancelled", "task_cancelled owner_ended",
 		"task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
-		"attempt_timed_out", "task_lease_lost", "task_released", "task_held", "task_unheld", "queue_controlled", "a queue waits for its rate", "a hook runs",
+		"attempt_timed_out", "task_lease_lost", "task_released", "task_held", "a held task is claimed", "queue_controlled", "a queue waits for its rate", "a hook runs",
 		"a timer fires", "a token is taken", "a task has progress", "an attempt follows one that had progress", "suspend WAITING",
 		"suspend READY", "suspend MORE", "suspend LOST", "suspend CHILD", "suspend INVALID", "suspend MISSING",
 		"task_cancelled not_needed", "task_cancelled wait_timeout", "an end waits for its agent", "an agent was given ends twice",
@@ -95,11 +95,6 @@ func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]in
 		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}, trace: tr}
 		q.Engine().OnReport(p.note)
 		p.unfit = rapid.IntRange(0, 2).Draw(rt, "unfit") == 2
-		if !p.unfit && rapid.Bool().Draw(rt, "a silent worker") {
-			// A worker that never claims lives for ever, and may have a handler for any kind. So no task is held.
-			p.m.workers["silent"] = testclock.Start.AddDate(100, 0, 0).UnixMilli()
-			rdb.ZAdd(ctx, q.Root(0)+":workers", redis.Z{Score: float64(p.m.workers["silent"]), Member: "silent"})
-		}
 		rt.Repeat(p.operations())
 	})
 	t.Logf("sequences: %d", sequences)
@@ -114,7 +109,7 @@ func (p *player) operations() map[string]func(*rapid.T) {
 		"10 repeat": p.repeat, "11 enqueue": p.enqueue, "12 cancel": p.cancel, "13 control": p.control, "14 heartbeat": p.heartbeat,
 		"15 resolve": p.resolve, "16 define": p.define, "17 await": p.await, "18 drain": p.drain, "19 advance": p.advance,
 		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait,
-		"25 rest": p.rest, "26 delete": p.delete, "27 go back": p.goBack, "": p.compare,
+		"25 rest": p.rest, "26 delete": p.delete, "27 go back": p.goBack, "28 describe": p.describe, "": p.compare,
 	}
 }
 

@@ -170,7 +170,7 @@ func formatModel(m *model) []string {
 		}
 	}
 	clocks := map[string]map[string]int64{"draining": m.drain, "retained": m.goes, "workers": m.workers, "forget": m.forget,
-		"throttled": m.throttled, "waits": m.waits, "holds": m.holds}
+		"throttled": m.throttled, "waits": m.waits}
 	for id, t := range m.tasks {
 		lines = append(lines, t.agentLines()...)
 		clocks["patience:"+id] = t.patience
@@ -198,11 +198,13 @@ func formatModel(m *model) []string {
 		}
 		clocks["dead:"+line] = dead
 	}
-	for set := range m.heldBefore {
-		lines = append(lines, fmt.Sprint("held:", set, " ", idsOf(m.heldIn(set))))
+	holds := map[string]int64{}
+	for set := range m.heldSets() {
+		lines, holds[set] = append(lines, fmt.Sprint("held:", set, " ", idsOf(m.heldIn(set)))), 0
 	}
+	clocks["holds"] = holds
 	for worker := range m.workers {
-		if f := formatFields(map[string]string{"seq": zeroless(m.fetched[worker]), "lacks": m.lacks[worker]}); f != "" {
+		if f := m.workerLine(worker); f != "" {
 			lines = append(lines, "worker:"+worker+" "+f)
 		}
 		if held := m.held(worker); len(held) > 0 {

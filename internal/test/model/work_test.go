@@ -60,7 +60,7 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool) {
 			if left > 0 {
 				m.room(quota.Queue) // also of an empty line: its bucket may be too late
 			}
-			for _, t := range m.line(quota.Queue) {
+			for _, t := range append(m.fitting(worker, quota.Queue), m.line(quota.Queue)...) {
 				if want == 0 || m.room(quota.Queue) < 1 {
 					break
 				}
@@ -74,8 +74,9 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool) {
 	}
 	if len(got) > 0 {
 		m.fetched[worker] = ask.Seq // a fetch that gave nothing can be repeated
-	} else {
-		m.offer(worker, ask)
+	}
+	for _, quota := range ask.Quotas {
+		more = more || len(m.fitting(worker, quota.Queue)) > 0 && m.room(quota.Queue) > 0
 	}
 	m.done()
 	for _, quota := range ask.Quotas {
@@ -89,6 +90,9 @@ func (m *model) claim(t *modelTask, worker string, seq int64) {
 		t.lineAt = t.limit
 	}
 	t.status, t.worker, t.lostBy, t.releaseReason, t.claim = queue.Running, worker, "", "", seq
+	if t.heldAt != 0 {
+		t.held, t.heldAt, m.heldClaims = "", 0, m.heldClaims+1
+	}
 	t.epoch++
 	if t.epoch == 1 && t.given["idempotency_scope"] == "started" {
 		delete(m.keys, t.given["idempotency_key"])
@@ -182,7 +186,7 @@ func (m *model) release(t *modelTask, worker string, unhandled bool, delay int64
 		line = t.limit
 	}
 	m.learn(worker, t.given["kind"])
-	if !m.passes(t.heldSet(), worker) {
+	if !m.passes(t, worker) {
 		m.hold(t, line)
 		return
 	}
