@@ -19,13 +19,74 @@
 --            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --
+-- @use agent/count: count_wait
+-- @use agent/wake_agents
 -- @use check/values: whole
--- @use explain/facts: decided, facts, tell_queue, tell_wait
+-- @use explain/facts: facts, tell_queue, tell_wait
 -- @use explain/read: put, scored
 -- @use store/record
 -- @use store/state: live, owner
--- @use store/tx: begin_read
+-- @use store/try: attempt, reason
+-- @use store/tx: begin, begin_read, memo, read_root
 -- @use task/body: describe
+-- @use task/ending
+-- @use task/finish: load_task
+-- @use wait/wait: read_wait
+
+-- end_next ends an agent and its children that a clock has, in its order.
+local function end_next(tx, agent, clock, bound)
+  for _, id in ipairs(attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, 100)) do
+    if id == agent or owner(id) == agent then
+      tx.on = id
+      load_task(tx, id)
+    end
+  end
+  if tx.waits then
+    wake_agents(tx)
+  end
+end
+
+-- after_sweep returns what a sweep at this instant decides about an agent and its children. Nothing of it is written.
+local function after_sweep(tx, agent)
+  local decisions = memo(tx, "after a sweep")
+  local other = decisions[agent]
+  if not other then
+    other = begin(tx.key.root)
+    other.at, other.now = tx.at, tx.now
+    read_root(other)
+    decisions[agent] = other
+    end_next(other, agent, "deadlines", "(" .. tx.now)
+    end_next(other, agent, "limits", "(" .. tx.now)
+    end_next(other, agent, "delayed", tx.now)
+    local w = read_wait(other, agent)
+    if w and w.state == "open" then
+      count_wait(other, agent, w, {}, other.at)
+      wake_agents(other)
+    end
+  end
+  return other
+end
+
+local function decide(tx, task)
+  local over = ending(tx, task)
+  -- An end that is not written yet can be that of the wait, and then the limit of a member in it ends nothing. And it can wake the
+  -- agent, whose time in line ends its children.
+  local agent = over and task.owner and not task.cancel_at and record.get(tx, task.owner)
+  if agent and agent.status == "WAITING" then
+    local after = record.get(after_sweep(tx, task.owner), task.id)
+    over = not live(after) and after or over.reason ~= "wait_timeout" and over
+  end
+  return over
+end
+
+-- decided returns the end of a task whose time is up, or nil. If that cannot be decided, it also returns the error.
+local function decided(tx, task)
+  local ok, over = pcall(decide, tx, task)
+  if ok then
+    return over
+  end
+  return nil, reason(over)
+end
 
 -- tell_ended adds the instant at which the record of an ended or missing task is removed, and the status of its owner. If the
 -- task timed out and no worker ever claimed it, it also adds what its queue is like now, which is usually what it was like then.
@@ -73,7 +134,7 @@ local function explain(keys, argv)
     end
   end
   if task and task.status == "WAITING" then
-    tell_wait(tx, id, {from = from, most = most}, wait, answers)
+    tell_wait(tx, id, {from = from, most = most, decided = decided}, wait, answers)
   end
   return answers
 end

@@ -3,17 +3,7 @@
 -- @use explain/read: ask, put, put_fields, scored
 -- @use store/record
 -- @use store/state: held_set, is_attempt_limit, live, nearest
--- @use store/try: reason
--- @use task/ending: ancestor_end, ending
-
--- decided returns the end of a task whose time is up, or nil. If that cannot be decided, it also returns the error.
-local function decided(tx, task)
-  local ok, over = pcall(ending, tx, task)
-  if ok then
-    return over
-  end
-  return nil, reason(over)
-end
+-- @use task/ending: ancestor_end
 
 -- late reports whether a clock lacks a task, or has it at a later instant than its record.
 local function late(clock, id, instant)
@@ -140,7 +130,7 @@ local function due(tx, task)
   end
 end
 
-local function tell_member(tx, member, id)
+local function tell_member(tx, member, id, decided)
   local broken = scored(tx.key.broken, id)
   local task, fault = record.get(tx, id)
   if not task then
@@ -182,7 +172,8 @@ end
 --
 --   wait     the list that gets names and values
 --   answers  the list that gets a list for each member
---   page     from: the place behind which to continue, "" at first; most: the largest number of members
+--   page     from: the place behind which to continue, "" at first; most: the largest number of members; decided: a function
+--            that returns the end of a task whose time is up (call/explain.lua)
 local function tell_wait(tx, id, page, wait, answers)
   local key = tx.key
   local collects = put_fields(wait, key.wait .. id, wait_fields).mode == "collect"
@@ -202,7 +193,7 @@ local function tell_wait(tx, id, page, wait, answers)
     local member = {"place", string.format("%d", tonumber(some[i + 1])), "name", name}
     put(member, "mask", masks[(i + 3) / 2] or masks[1])
     put(member, "patience", scored(key.patience .. id, name))
-    tell_member(tx, member, id .. "." .. name)
+    tell_member(tx, member, id .. "." .. name, page.decided)
     answers[#answers + 1] = member
   end
 end

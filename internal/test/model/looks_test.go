@@ -80,6 +80,7 @@ func compareLooks(t *testing.T, rdb *redis.Client, seed uint64, n int) {
 type look struct {
 	sweeps func(at int) bool
 	stale  bool // reports of a worker that holds nothing: they change nothing, but end what is due
+	around func(g *lookGame, sweep func())
 }
 
 func never(int) bool { return false }
@@ -145,7 +146,10 @@ func (s *lookStage) play(p lookPlan, l look) lookResult {
 		if stale {
 			g.reportOnAll()
 		}
-		if look {
+		switch {
+		case look && l.around != nil:
+			l.around(g, func() { s.rest() })
+		case look:
 			s.rest()
 		}
 		g.doAll(at)
