@@ -285,6 +285,10 @@ func TestWrongRequestsOfAgentsChangeNothing(t *testing.T) {
 	boss := &hand{s: s, name: "boss"}
 	path, claim := s.agentOf(boss)
 	child := s.schedule(path, three)[0]
+	promise, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", Promise: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := redistest.Digest(t, s.q.Client(), s.q.Namespace())
 	held := `{"epoch":1,"worker":"boss",`
 	for _, row := range []struct{ path, body, field string }{
@@ -328,6 +332,9 @@ func TestWrongRequestsOfAgentsChangeNothing(t *testing.T) {
 		}
 	}
 	s.want(409, "POST", path+"checkpoint", `{"epoch":2,"worker":"boss","user_state":1}`)
+	if a := s.want(400, "POST", "agents/"+promise.ID+"/signals/go", `{}`); !strings.Contains(a.sentence(), "agent is a promise: a signal is for an agent") || a.field() != "agent" {
+		t.Errorf("a signal to a promise is answered with %s", a.body)
+	}
 	for _, missing := range []string{"agents/0-NONE/", "agents/1-NONE/"} {
 		s.want(404, "POST", missing+"tasks", `{"tasks":[{"task_kind":"c"}]}`)
 		s.want(404, "POST", missing+"signals/x", `{}`)

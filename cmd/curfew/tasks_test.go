@@ -328,6 +328,7 @@ func TestTasksAreCancelledRetriedResolvedAndRemoved(t *testing.T) {
 		{"retry " + a + " --call C1 -o jsonl", 0, []string{`"status":"PENDING","changed":true,"retry_of":"` + a + `"`}},
 		{"retry " + a + " --call C1 -o jsonl", 0, []string{`"changed":false,"retry_of":"` + a + `"`, "this call has made it before"}},
 		{"retry " + a + " --call =", app.ExitUsage, []string{`--call "=" must be one word`}},
+		{"signal " + promise + " go 1", app.ExitRefused, []string{"agent is a promise: a signal is for an agent, which waits for it by name; resolve ends a promise"}},
 		{"resolve " + promise + ` {"ok":true}`, 0, []string{"COMPLETED  resolved"}},
 		{"resolve " + promise + ` {"ok":true}`, 0, []string{"was resolved before, in the same way"}},
 		{"resolve " + promise + ` {"ok":false}`, app.ExitRefused, []string{"it is COMPLETED already"}},
