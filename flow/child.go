@@ -233,7 +233,7 @@ func endOf(r *queue.Record) machine.End {
 		return e
 	}
 	if value.Decode(r.Result, &e.Result, false) != nil {
-		e.Result = strings.ToValidUTF8(string(r.Result), "\uFFFD") // a handler can return any bytes
+		e.Result = strings.ToValidUTF8(string(r.Result), "\uFFFD") // only the first 64 KiB are checked where a result comes in, and older programs check nothing
 	}
 	object, isObject := e.Result.(map[string]any)
 	e.Outputs = object

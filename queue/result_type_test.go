@@ -234,6 +234,41 @@ func TestTheCheckOfAResultIsBounded(t *testing.T) {
 	})
 }
 
+// A flow reads the results of its nodes as text, so other bytes are refused where they come in. Only the first 64 KiB are looked at.
+func TestTheResultOfANodeIsText(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		node, long := queue.Node{Definition: "f", Version: "1", Name: "a"}, strings.Repeat("x", 65535)
+		w := &queuetest.Taker{Q: q, Worker: "w1"}
+		for i, row := range []struct {
+			node    queue.Node
+			result  string
+			refused bool
+		}{
+			{node, "", false}, {node, `{"a":1}`, false}, {node, "é\x00", false}, {node, "\xff", true}, {node, "\"\xc3\"", true}, {queue.Node{}, "\xff", false},
+			{node, long + "é", false}, {node, long[1:] + "€" + long, false}, {node, long[1:] + "\xff", true}, {node, long + "x\xff", false},
+		} {
+			const want = "must be UTF-8 text, since a flow reads it: write other bytes in base64"
+			id := queuetest.Enqueue(t, q, queue.Task{ID: fmt.Sprintf("0-t%d", i), Kind: "k", Node: row.node}).ID
+			o := queue.Outcome{ID: id, Epoch: w.Take(t, id, "default").Epoch, Verb: queue.Complete, Result: []byte(row.result)}
+			reply, err := claim.Of(q).Settle(t.Context(), 0, "w1", queue.NewCall(), []queue.Outcome{o}, claim.Ask{})
+			if err != nil || reply.Verdicts[0].Accepted() == row.refused || row.refused && !strings.Contains(reply.Verdicts[0].Why, want) {
+				t.Errorf("the result %.20q of a task of the node %q: %+v, %v", row.result, row.node, reply.Verdicts, err)
+			}
+			promise := queuetest.Enqueue(t, q, queue.Task{ID: fmt.Sprintf("0-p%d", i), Kind: "k", Promise: true, Node: row.node}).ID
+			r, err := q.Resolve(t.Context(), promise, []byte(row.result))
+			if r.Done == row.refused || row.refused && (!errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("the result %.20q of a promise of the node %q: %+v, %v", row.result, row.node, r, err)
+			}
+			agent := queuetest.Enqueue(t, q, queue.Task{ID: fmt.Sprintf("0-a%d", i), Kind: "k", Queue: "agents"}).ID
+			queuetest.Enqueue(t, q, queue.Task{ID: agent + ".s-go", Kind: "signal", Queue: "agents", Promise: true, Node: row.node})
+			r, err = q.Signal(t.Context(), agent, "go", []byte(row.result))
+			if r.Done == row.refused || row.refused && (!errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("the payload %.20q of a signal of the node %q: %+v, %v", row.result, row.node, r, err)
+			}
+		}
+	})
+}
+
 // draw makes random types, values and texts. It draws no types that accept what encoding/json does not: a struct within itself and a
 // member with the option string; base64, of which the type says string; keys of maps that are numbers. And no arrays, since
 // encoding/json does not look at elements that are too many.

@@ -39,7 +39,8 @@ local function resolve_one(tx, id, note, verb, call)
     refuse(tx, task, verb == "complete" and "resolve" or "reject", "", "")
     return {"ALREADY", task.status, body(tx, task)}
   end
-  local why = verb == "complete" and task.result_type and result_type.refuse(memo(tx, "result types"), task.result_type, note)
+  local of = verb == "complete" and result_type.of(task)
+  local why = of and result_type.refuse(memo(tx, "result types"), of, note)
   if why then
     return {"INVALID", "result", why}
   elseif verb == "complete" then

@@ -31,7 +31,7 @@
 
 -- misfit returns why the agent that waits for the signal cannot use a payload, or nil. Agents of older versions set no result_type.
 local function misfit(tx, task, note)
-  local of = task.result_type or task.headers == '{"content-type":"application/json"}' and "any"
+  local of = result_type.of(task) or task.headers == '{"content-type":"application/json"}' and "any"
   return live(task) and of and result_type.refuse(memo(tx, "result types"), of, note)
 end
 

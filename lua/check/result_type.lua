@@ -335,12 +335,31 @@ local function fault_of(known, type, text)
   return w.fault and (w.path or "it") .. " " .. w.fault
 end
 
+-- of returns the type of the result of a task, or nil. A run of a flow reads the results of its nodes as text.
+function result_type.of(task)
+  return task.result_type or task.node and "text"
+end
+
+-- is_text reports whether a result begins with UTF-8 text. Of a long one only so much is checked.
+local function is_text(known, result)
+  local text = string.sub(result, 1, longest_text)
+  if #text > known.bytes then
+    return true
+  end
+  known.bytes = known.bytes - #text
+  local cut = #text < #result and string.find(text, "[\192-\255][\128-\191]*$", -4)
+  return is_utf8(cut and string.sub(text, 1, cut - 1) or text)
+end
+
 -- refuse returns why a result does not fit its type, or nil.
 --
 --   known  an empty table at first, of the call: types that it has parsed, and how many more values (left) in how many bytes it checks
---   of     the text of the type
+--   of     the text of the type, or text
 function result_type.refuse(known, of, result)
   known.left, known.bytes = known.left or most_values, known.bytes or most_bytes
+  if of == "text" then
+    return not is_text(known, result) and "must be UTF-8 text, since a flow reads it: write other bytes in base64, or store them and return their name" or nil
+  end
   local type = known[of]
   if not type then
     known.left = known.left - math.floor(#of / 4) -- to read a type takes as long as this many values

@@ -173,8 +173,8 @@ local function report(tx, o, worker, call)
     note_late(tx, task, call)
     return {"LOST", task.status}
   end
-  if o.verb == "complete" and task.result_type and not task.cancel_at then
-    why = result_type.refuse(memo(tx, "result types"), task.result_type, o.note)
+  if o.verb == "complete" and (task.result_type or task.node) and not task.cancel_at then
+    why = result_type.refuse(memo(tx, "result types"), result_type.of(task), o.note)
     if why then
       return {"INVALID", "result", why}
     end

@@ -29,7 +29,7 @@ var parts = map[string]part{
 	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
 	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestEntriesOfOtherPrograms/^redis$|^TestAllEventsOfMany", nil},
 	"repair":      {"internal/audit", "^TestEachPlantedInconsistencyIsRepaired$/^redis$", nil},
-	"types":       {"queue", "^TestResultsOfTypes$/^redis$|^TestTheCheckOfAResultIsBounded$/^redis$", nil},
+	"types":       {"queue", "^TestResultsOfTypes$/^redis$|^TestTheCheckOfAResultIsBounded$/^redis$|^TestTheResultOfANodeIsText$/^redis$", nil},
 	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
 }
 
