@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
@@ -15,6 +16,10 @@ type Settings struct {
 	Events   EventLevel
 	EventMiB int
 	Figures  string
+	// DefaultTimeout is the Timeout of root tasks that have none of their own and of their kind, and no
+	// Deadline. It counts from the earliest start. It is not for promises, timers and children. A task
+	// with a Timeout of None has no limit. None removes the default.
+	DefaultTimeout time.Duration
 }
 
 // Configure changes the settings of the namespace that are not zero. It makes a call to each partition. Each program
@@ -39,6 +44,7 @@ func (q *Queue) Configure(ctx context.Context, s Settings) error {
 	if s.Figures != "" {
 		args = append(args, "figures", s.Figures)
 	}
+	addSpan(func(name string, value any) { args = append(args, name, value) }, "default_timeout_ms", s.DefaultTimeout)
 	if args == nil {
 		return nil
 	}
@@ -67,11 +73,16 @@ func (s Settings) check() error {
 	if s.Figures != "" && s.Figures != "on" && s.Figures != "off" {
 		return refusal.Invalid("figures", "%q must be on or off", refusal.Clip(s.Figures))
 	}
+	if d := s.DefaultTimeout; d != 0 && d != None && d < time.Millisecond {
+		return refusal.Invalid("default timeout", "%v must be at least 1ms, or None", d)
+	}
 	return nil
 }
 
 // settings returns the part of the Config that the namespace stores.
-func (c *Config) settings() Settings { return Settings{c.Events, c.EventMiB, c.Figures} }
+func (c *Config) settings() Settings {
+	return Settings{Events: c.Events, EventMiB: c.EventMiB, Figures: c.Figures}
+}
 
 // warnOfSettings logs a warning if Config has other settings than the namespace. words is the reply
 // to open.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -57,11 +58,47 @@ func TestConfigureAppliesToAllProgramsAtOnce(t *testing.T) {
 			{"event MiB", "-1 must be", queue.Settings{EventMiB: -1}},
 			{"event MiB", "65537 must be", queue.Settings{EventMiB: 65537, Events: queue.EventsAll}},
 			{"figures", `"yes" must be on or off`, queue.Settings{Figures: "yes"}},
+			{"default timeout", "-1s must be at least 1ms, or None", queue.Settings{DefaultTimeout: -time.Second}},
+			{"default timeout", "1µs must be at least 1ms, or None", queue.Settings{DefaultTimeout: time.Microsecond, Events: queue.EventsAll}},
 		} {
 			badInput{want: refusal.ErrInvalid, field: bad.field, advice: bad.value}.check(t, operator.Configure(t.Context(), bad.Settings))
 		}
 		if diff := redistest.Diff(before, redistest.Dump(t, rdb, config.Namespace)); diff != "" {
 			t.Errorf("refused settings changed:\n%s", diff)
+		}
+	})
+}
+
+func TestADefaultTimeoutComesAndGoes(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		for _, step := range []struct {
+			queue.Settings
+			task queue.Task
+			want time.Duration
+		}{
+			{queue.Settings{}, queue.Task{}, 0},
+			{queue.Settings{DefaultTimeout: time.Hour}, queue.Task{}, time.Hour},
+			{queue.Settings{Figures: "off"}, queue.Task{}, time.Hour},
+			{queue.Settings{}, queue.Task{Timeout: time.Minute}, time.Minute},
+			{queue.Settings{}, queue.Task{Timeout: queue.None}, 0},
+			{queue.Settings{}, queue.Task{Delay: time.Hour}, 2 * time.Hour},
+			{queue.Settings{}, queue.Task{Promise: true}, 0},
+			{queue.Settings{DefaultTimeout: 100 * 365 * 24 * time.Hour}, queue.Task{}, 100 * 365 * 24 * time.Hour},
+			{queue.Settings{DefaultTimeout: queue.None}, queue.Task{}, 0},
+		} {
+			if err := q.Configure(t.Context(), step.Settings); err != nil {
+				t.Fatal(err)
+			}
+			for range q.Partitions() {
+				r := queuetest.Enqueue(t, q, step.task)
+				got := time.Duration(0)
+				if !r.Deadline.IsZero() {
+					got = r.Deadline.Sub(get(t, q, r.ID).CreatedAt)
+				}
+				if got != step.want {
+					t.Errorf("%+v after %+v has %v, want %v", step.task, step.Settings, got, step.want)
+				}
+			}
 		}
 	})
 }

@@ -41,7 +41,7 @@ type Task struct {
 	// Timeout is the time from now until the task times out. It includes the time in line. Deadline
 	// is the instant itself. Set one of them, or neither for a task without a time limit of its own. If
 	// it also has no owner, QueueTimeout or AttemptTimeout, nothing bounds it: it waits for a worker, and
-	// runs, without limit.
+	// runs, without limit. A namespace can have a default: Settings.DefaultTimeout.
 	Timeout  time.Duration
 	Deadline time.Time
 	// DefaultTimeout is the Timeout of a task if neither its producer nor its kind sets a Timeout or

@@ -114,7 +114,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"namespace create a --event-mib 0", "--event-mib 0 must be from 1 to 65536"},
 		{"namespace create a --figures maybe", `--figures "maybe" must be on or off`},
 		{"namespace set", "namespace set needs the name of one namespace: see `curfew namespace set --help`"},
-		{"namespace set a", "namespace set needs --events, --event-mib or --figures"},
+		{"namespace set a", "namespace set needs --events, --event-mib, --figures or --default-timeout"},
 		{"namespace set --events all", "namespace set needs the name of one namespace"},
 		{"namespace set a b --events all", `namespace set takes the name of one namespace, and got "b" too`},
 		{"namespace set a --events some", `--events "some" must be all, terminal or none`},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -166,4 +167,37 @@ func TestAnInterruptedRemovalIsFinished(t *testing.T) {
 		t.Errorf("%d keys are left", n)
 	}
 	expect(t, 0, "created", "namespace create shop"+url)
+}
+
+func TestADefaultTimeoutOfANamespace(t *testing.T) {
+	rdb, url := database(t)
+	url = " --redis " + url
+	expect(t, 0, "shop  created: 2 partitions, events terminal, 64 MiB of events a partition, figures on, default timeout 1h", "namespace create shop --partitions 2 --default-timeout 1h"+url)
+	expect(t, app.ExitFailed, "default timeout: it has 1h, not 2h", "namespace create shop --default-timeout 2h"+url)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
+	for range 2 {
+		if r := queuetest.Enqueue(t, q, queue.Task{}); r.Deadline.IsZero() {
+			t.Errorf("%s has no deadline", r.ID)
+		}
+	}
+	if line := jsonLines(t, expect(t, 0, "", "namespace ls shop -o json"+url))[0]; line["default_timeout_ms"] != 3600000.0 {
+		t.Errorf("%v", line)
+	}
+	rdb.Del(t.Context(), "shop:{1}") // an earlier create was interrupted
+	expect(t, 0, "shop  exists: 2 partitions", "namespace create shop"+url)
+	if ms := rdb.HGet(t.Context(), "shop:{1}", "default_timeout_ms").Val(); ms != "3600000" {
+		t.Errorf("the partition that was missing has a default timeout of %q ms", ms)
+	}
+	expect(t, 0, "figures on, default timeout 1d (before: events terminal, 64 MiB, figures on, default timeout 1h)", "namespace set shop --default-timeout 1d"+url)
+	for _, word := range []string{"soon", "-1h", "0s", "1us", ""} {
+		expect(t, app.ExitUsage, "--default-timeout "+strconv.Quote(word)+": write a time of 1ms or more, such as 1h, or none", "namespace set shop --default-timeout="+word+url)
+	}
+	expect(t, app.ExitUsage, "namespace set needs --events, --event-mib, --figures or --default-timeout", "namespace set shop"+url)
+	line := jsonLines(t, expect(t, 0, "", "namespace set shop --default-timeout none -o json"+url))[0]
+	if line["default_timeout_ms"] != nil || line["changed"] != true {
+		t.Errorf("%v", line)
+	}
+	if r := queuetest.Enqueue(t, q, queue.Task{}); !r.Deadline.IsZero() {
+		t.Errorf("%s has a deadline", r.ID)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -42,8 +43,12 @@ func (s *Server) Create(ctx context.Context, name string, wanted Settings) (n Na
 		wanted = n.Settings // the partitions that are missing must be like the others
 	}
 	// Access produce, since it needs no more rights than others, and loads no functions.
-	if _, err := queue.Open(ctx, s.rdb, queue.Config{Namespace: name, Partitions: max(wanted.Partitions, 1), Events: queue.EventLevel(wanted.Events),
-		EventMiB: wanted.EventMiB, Figures: wanted.Figures, Access: queue.AccessProduce, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	q, err := queue.Open(ctx, s.rdb, queue.Config{Namespace: name, Partitions: max(wanted.Partitions, 1), Events: queue.EventLevel(wanted.Events),
+		EventMiB: wanted.EventMiB, Figures: wanted.Figures, Access: queue.AccessProduce, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = q.Configure(ctx, queue.Settings{DefaultTimeout: wanted.DefaultTimeout})
+	}
+	if err != nil {
 		return Namespace{}, false, err
 	}
 	if n, err = s.Namespace(ctx, name); err != nil {
@@ -84,6 +89,9 @@ func (s *Server) fits(ctx context.Context, n Namespace, wanted Settings) error {
 		}
 		if wanted.Figures != "" && r.Figures != wanted.Figures {
 			add("figures", r.Figures, wanted.Figures)
+		}
+		if wanted.DefaultTimeout != 0 && r.DefaultTimeout != wanted.DefaultTimeout {
+			add("default timeout", duration.Duration(r.DefaultTimeout), duration.Duration(wanted.DefaultTimeout))
 		}
 	}
 	if len(e.Differences) > 0 {

@@ -24,6 +24,8 @@ type Settings struct {
 	Events     string // all, terminal or none
 	EventMiB   int
 	Figures    string // on or off
+	// DefaultTimeout is that of root tasks without a deadline; 0 if there is none.
+	DefaultTimeout time.Duration
 }
 
 // Namespace is a namespace in the result of List.
@@ -199,7 +201,7 @@ func (s *Server) someRoots(ctx context.Context, name string, from, to int) (root
 	replies := make([]*redis.SliceCmd, to-from)
 	engine.Pipelined(ctx, s.rdb, func(pipe redis.Pipeliner) {
 		for i := range replies {
-			replies[i] = pipe.HMGet(ctx, root(name, from+i), "version", "partitions", "events", "event_mib", "figures", "created_at")
+			replies[i] = pipe.HMGet(ctx, root(name, from+i), "version", "partitions", "events", "event_mib", "figures", "created_at", "default_timeout_ms")
 		}
 	})
 	for i, reply := range replies {
@@ -210,12 +212,13 @@ func (s *Server) someRoots(ctx context.Context, name string, from, to int) (root
 		if err != nil {
 			return nil, s.explainKeys(ctx, name, err)
 		}
-		if len(words) < 6 || words[0] == nil {
+		if len(words) < 7 || words[0] == nil {
 			continue
 		}
 		r := partitionRoot{partition: from + i, version: engine.Text(words[0]), created: engine.Instant(words[5]), Settings: Settings{
 			Partitions: int(engine.Number(words[1])), Events: cmp.Or(engine.Text(words[2]), "terminal"),
-			EventMiB: int(cmp.Or(engine.Number(words[3]), 64)), Figures: cmp.Or(engine.Text(words[4]), "on")}}
+			EventMiB: int(cmp.Or(engine.Number(words[3]), 64)), Figures: cmp.Or(engine.Text(words[4]), "on"),
+			DefaultTimeout: time.Duration(engine.Number(words[6])) * time.Millisecond}}
 		roots = append(roots, r)
 	}
 	return roots, nil

@@ -109,12 +109,12 @@ func TestListFindsNamespacesAndNothingElse(t *testing.T) {
 			n.Name, n.Version, n.Settings, n.Known(), n.Missing, n.Queues, n.Live, n.Enqueued, errors.Is(n.Err, refusal.ErrWrongType)))
 	}
 	want := []string{
-		"half 2 {Partitions:3 Events:all EventMiB:64 Figures:on} known true missing [0 2] queues 0 live 0 of 0 wrong false",
-		"huge 2 {Partitions:99999999999 Events:terminal EventMiB:64 Figures:on} known true missing [1 2 3] queues 0 live 0 of 0 wrong false",
-		"new 77 {Partitions:2 Events:terminal EventMiB:64 Figures:on} known false missing [1] queues 0 live 0 of 0 wrong false",
-		"shop 2 {Partitions:3 Events:all EventMiB:7 Figures:off} known true missing [] queues 2 live 4 of 5 wrong false",
-		"shop:b 2 {Partitions:1 Events:terminal EventMiB:64 Figures:on} known true missing [] queues 0 live 0 of 0 wrong false",
-		"spoilt 2 {Partitions:1 Events:terminal EventMiB:64 Figures:on} known false missing [] queues 0 live 0 of 0 wrong true",
+		"half 2 {Partitions:3 Events:all EventMiB:64 Figures:on DefaultTimeout:0s} known true missing [0 2] queues 0 live 0 of 0 wrong false",
+		"huge 2 {Partitions:99999999999 Events:terminal EventMiB:64 Figures:on DefaultTimeout:0s} known true missing [1 2 3] queues 0 live 0 of 0 wrong false",
+		"new 77 {Partitions:2 Events:terminal EventMiB:64 Figures:on DefaultTimeout:0s} known false missing [1] queues 0 live 0 of 0 wrong false",
+		"shop 2 {Partitions:3 Events:all EventMiB:7 Figures:off DefaultTimeout:0s} known true missing [] queues 2 live 4 of 5 wrong false",
+		"shop:b 2 {Partitions:1 Events:terminal EventMiB:64 Figures:on DefaultTimeout:0s} known true missing [] queues 0 live 0 of 0 wrong false",
+		"spoilt 2 {Partitions:1 Events:terminal EventMiB:64 Figures:on DefaultTimeout:0s} known false missing [] queues 0 live 0 of 0 wrong true",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -165,7 +165,7 @@ func TestANamespaceThatMayNotBeReadIsNamed(t *testing.T) {
 func TestCreateChangesNothingThatIsThere(t *testing.T) {
 	s, rdb := start(t)
 	n, created, err := s.Create(t.Context(), "shop", Settings{Partitions: 2, Events: "all", EventMiB: 3, Figures: "off"})
-	if err != nil || !created || n.Settings != (Settings{2, "all", 3, "off"}) || len(n.Missing) > 0 {
+	if err != nil || !created || n.Settings != (Settings{Partitions: 2, Events: "all", EventMiB: 3, Figures: "off"}) || len(n.Missing) > 0 {
 		t.Fatalf("%+v, created %v, %v", n, created, err)
 	}
 	rdb.HSet(t.Context(), "newer:{0}", "version", "3", "partitions", "1")
@@ -178,9 +178,9 @@ func TestCreateChangesNothingThatIsThere(t *testing.T) {
 		says   []string // nil: no error
 	}{
 		{"no settings", "shop", Settings{}, nil},
-		{"the same settings", "shop", Settings{2, "all", 3, "off"}, nil},
+		{"the same settings", "shop", Settings{Partitions: 2, Events: "all", EventMiB: 3, Figures: "off"}, nil},
 		{"one of them", "shop", Settings{EventMiB: 3}, nil},
-		{"all others", "shop", Settings{4, "none", 9, "on"}, []string{"exists with other settings, and nothing was changed", "partitions: it has 2, not 4",
+		{"all others", "shop", Settings{Partitions: 4, Events: "none", EventMiB: 9, Figures: "on"}, []string{"exists with other settings, and nothing was changed", "partitions: it has 2, not 4",
 			"events: it has all, not none", "MiB of events: it has 3, not 9", "figures: it has off, not on"}},
 		{"one other", "shop", Settings{Partitions: 2, Figures: "on"}, []string{"figures: it has off, not on"}},
 		{"a newer version", "newer", Settings{}, []string{"version 3, which this program does not know"}},
@@ -224,7 +224,7 @@ func TestTwoProgramsCreateAtOnce(t *testing.T) {
 	s, rdb := start(t)
 	for round := range 8 {
 		rdb.FlushAll(t.Context())
-		wanted := []Settings{{2, "all", 3, "on"}, {2, "none", 9, "off"}, {2, "all", 3, "on"}, {4, "all", 3, "on"}}
+		wanted := []Settings{{Partitions: 2, Events: "all", EventMiB: 3, Figures: "on"}, {Partitions: 2, Events: "none", EventMiB: 9, Figures: "off"}, {Partitions: 2, Events: "all", EventMiB: 3, Figures: "on"}, {Partitions: 4, Events: "all", EventMiB: 3, Figures: "on"}}
 		errs := make([]error, len(wanted))
 		var group sync.WaitGroup
 		for i := range wanted {

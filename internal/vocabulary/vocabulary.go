@@ -56,7 +56,7 @@ var names = map[Type]string{
 		from_at wait_deadline_at removed_at read_at stop_at swept_at`,
 	Span: `
 		per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
-		timeout_duration_ms latest_ms`,
+		timeout_duration_ms latest_ms default_timeout_ms`,
 	Flag: `overdue good new changed set_back stop turn complete mine deleted created never_started`,
 	List: `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups
 		definitions faults nodes unbounded_nodes versions waits_for`,

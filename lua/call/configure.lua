@@ -1,8 +1,8 @@
 -- configure: a client changes settings of the namespace. All calls read them from the root, so they apply to the next
 -- call of every program.
 --
--- ARGV[1…] name, value, …, of: events (all, terminal, none), event_mib (1 to 65536), figures (on, off). Other settings
---          stay
+-- ARGV[1…] name, value, …, of: events (all, terminal, none), event_mib (1 to 65536), figures (on, off), and
+--          default_timeout_ms (ms, none), the timeout of root tasks that have no deadline (task/plan.lua). Other settings stay
 --
 -- Returns  {"OK"}
 --          {"INVALID", field, why}  nothing was changed

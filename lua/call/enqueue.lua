@@ -36,7 +36,8 @@
 --         node               of a flow's run: the id of its definition, its version, and the name of the node
 --       An id with a dot is a child: its owner's id, a dot, and a counter or a name. The defaults of the kind
 --       apply to fields that are absent. A time or hook can be "none": it has no value, and no default applies. A
---       default timeout counts from the earliest start.
+--       default timeout counts from the earliest start. That of the namespace (call/configure.lua) is for root tasks that a
+--       worker runs, and comes after that of the kind.
 --
 -- Returns  for each task one of
 --   deadline_at                  created, now or by an earlier copy of this call; "" for no deadline

@@ -92,6 +92,8 @@ local choices = {
 local function setting(name, value)
   if name == "event_mib" then
     return not whole(value, 1, 65536) and "must be a whole number from 1 to 65536" or nil
+  elseif name == "default_timeout_ms" then
+    return value ~= "none" and not whole(value, 1, 4503599627370496) and "must be a whole number from 1 to 2^52, or none" or nil
   elseif not choices[name] then
     return "is not a setting of a namespace"
   end

@@ -9,7 +9,7 @@ local keys = {}
 local function name_all(root)
   local p = root .. ":"
   return {
-    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn_of, turn_until, seq, front, number, controlled, recounted, recount_again, kind:<kind>
+    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn_of, turn_until, seq, front, number, controlled, recounted, recount_again, default_timeout_ms, kind:<kind>
     spec = p .. "spec:",           -- string   + id: the task as it was enqueued; written once
     state = p .. "state:",         -- string   + id: what changes of a task; absent for most tasks until they are first claimed
     payload = p .. "payload:",     -- string   + id: a payload that is too large for the spec

@@ -96,7 +96,8 @@ local function begin_read(root)
 end
 
 -- of_root are the fields of a partition's root that a call reads, in this order.
-local of_root = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted", "number"}
+local of_root = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted", "number",
+  "default_timeout_ms"}
 
 -- with_kinds returns these fields, and those with the defaults of kinds after them.
 local function with_kinds(kinds)
@@ -110,8 +111,8 @@ end
 -- read_root reads what a call needs of the partition's root: the level of events, the last places given
 -- in line, the number of events, whether any queue is controlled, when the reaper sweeps next, whether ends
 -- are counted by kind, the progress of a recount of running tasks (queue/queue.lua), the least
--- number of a new task (task/identity.lua), and the defaults of kinds. It raises if the namespace was never opened, or has a version
--- that this library does not support.
+-- number of a new task (task/identity.lua), the default timeout of root tasks (task/plan.lua), and the defaults of kinds. It raises if the
+-- namespace was never opened, or has a version that this library does not support.
 --
 --   kinds  the kinds whose defaults the call will need, or nil
 local function read_root(tx, kinds)
@@ -122,7 +123,7 @@ local function read_root(tx, kinds)
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),
     controlled = values[5], armed = tonumber(values[6]), event_count = tonumber(values[7]) or 0,
     event_bytes = tonumber(values[8]) or 0, figures = values[9] ~= "off", recounted = values[10],
-    number = tonumber(values[11]) or 0, defaults = defaults}
+    number = tonumber(values[11]) or 0, default_timeout = values[12], defaults = defaults}
   for i = 1, kinds and #kinds or 0 do
     defaults[kinds[i]] = values[#of_root + i] or ""
   end

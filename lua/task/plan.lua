@@ -243,6 +243,11 @@ local function times(tx, shape, parent)
   if field then
     return {"INVALID", field, why}
   end
+  if tx.root.default_timeout and not deadline and shape.default_timeout and not parent and not f.role then
+    -- After the checks, so that nothing is refused because an operator has set a default.
+    local default = tonumber(tx.root.default_timeout) -- or "none"
+    deadline = default and math.min(from + default, 9007199254740992)
+  end
   -- Of equal instants the owner's counts, so that the result does not depend on which task is read first.
   bound = not (deadline and bound and deadline < tonumber(bound)) and bound or nil
   if shape.warns and not bound and not deadline then

@@ -55,7 +55,7 @@ func bases() []base {
 		of("drain those of then", "drain", "word", "call", "queue", "hit", "upto", 100, "reason", "why", "seq", 15, "front", 0),
 		of("define", "define", "kindname", "kk", "name", "timeout_ms", "default", 5000, "name", "max_retries", "attempts", 2, "name", "retry_expression", "line", "true",
 			"name", "hook_timeout", "hook", "h q"),
-		of("configure", "configure", "name", "events", "level", "all", "name", "event_mib", "mib", 7, "name", "figures", "choice", "off"),
+		of("configure", "configure", "name", "events", "level", "all", "name", "event_mib", "mib", 7, "name", "figures", "choice", "off", "name", "default_timeout_ms", "default", 60000),
 		of("watch", "watch", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read", "read", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("list", "list", "choice", "dead", "filter", "hit", "score", "1800000000000", "id", "0-e1", "some", 10),

@@ -83,6 +83,9 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 	case window != 0 && t.deadline != 0 && m.now+window < t.deadline:
 		return nil, "INVALID idempotency_window_ms"
 	}
+	if own := f["timeout_ms"] + f["deadline_at"]; own == "" && t.deadline == 0 && owner == nil && f["role"] == "" && m.timeout != 0 {
+		t.deadline = max(m.now, start) + m.timeout
+	}
 	if f["role"] == "timer" {
 		t.available = max(start, m.now) // it completes no sooner than it is made
 	} else if start > m.now {

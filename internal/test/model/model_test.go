@@ -22,6 +22,7 @@ type model struct {
 	tasks     map[string]*modelTask
 	queues    map[string]*modelQueue
 	kinds     map[string]map[string]string // defaults, by kind
+	timeout   int64                        // the default timeout of the namespace
 	workers   map[string]int64             // end of lease
 	fetched   map[string]int64             // the newest seq of each worker
 	drain     map[string]int64

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -302,7 +303,17 @@ func (p *player) drain(t *rapid.T) {
 	})
 }
 
+func (p *player) configure(t *rapid.T) {
+	p.m.timeout = rapid.SampledFrom([]int64{0, 0, 5, 15}).Draw(t, "default timeout")
+	word := cmp.Or(zeroless(p.m.timeout), "none")
+	p.same(t, "configure "+word, join(p.run(t, "configure", "default_timeout_ms", word).([]any)), "OK")
+}
+
 func (p *player) define(t *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(t, "of the namespace") == 0 {
+		p.configure(t)
+		return
+	}
 	kind := rapid.SampledFrom([]string{"d", "h", "signal"}).Draw(t, "kind")
 	defaults := rapid.SampledFrom([]map[string]string{
 		{}, {"timeout_ms": "10"}, {"timeout_ms": "20", "warn_percent": "50", "attempt_timeout_ms": "5"},

@@ -34,7 +34,7 @@ var rooms = []struct {
 	{"internal/claim", []string{"internal/engine", "internal/expr", "internal/names", "internal/spans", "queue", "refusal"}},
 	{"internal/jsonx", []string{"internal/field", "internal/vocabulary", "duration", "internal/names", "refusal", "queue"}},
 	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonx", "refusal"}},
-	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
+	{"internal/operate", []string{"lua", "refusal", "duration", "internal/names", "internal/engine", "queue"}},
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
 	{"inspect", []string{"internal/claim", "queue", "events", "internal/audit", "internal/engine", "internal/names", "internal/jsonx", "duration", "refusal"}},
 	{"internal/doctor", []string{"refusal", "duration", "internal/engine", "internal/operate", "queue", "inspect"}},

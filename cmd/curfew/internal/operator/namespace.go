@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
+	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/internal/operate"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -51,10 +53,11 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none (default: terminal)", "all", "terminal", "none"),
 			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: 64)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off (default: on)", "on", "off"),
+			app.DurationFlag("default-timeout", 0, "timeout of tasks that have none of their own and of their kind (default: none)"),
 			app.FormatFlag()),
 		Action: app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
 			n, created, err := s.Create(c.Context, words[0], operate.Settings{Partitions: c.Int("partitions"), Events: c.String("events"),
-				EventMiB: c.Int("event-mib"), Figures: c.String("figures")})
+				EventMiB: c.Int("event-mib"), Figures: c.String("figures"), DefaultTimeout: app.DurationOf(c, "default-timeout")})
 			if err == nil {
 				err = tellCreated(c, n, created)
 			}
@@ -100,8 +103,8 @@ func tellCreated(c *cli.Context, n operate.Namespace, created bool) error {
 	if created {
 		word = "created"
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s  %s: %s, events %s, %d MiB of events a partition, figures %s\n",
-		n.Name, word, app.Plural(int64(n.Partitions), "partition", "partitions"), n.Events, n.EventMiB, n.Figures)
+	_, err := fmt.Fprintf(c.App.Writer, "%s  %s: %s, events %s, %d MiB of events a partition, figures %s%s\n",
+		n.Name, word, app.Plural(int64(n.Partitions), "partition", "partitions"), n.Events, n.EventMiB, n.Figures, defaultTimeoutText(n.Settings))
 	return err
 }
 
@@ -118,11 +121,21 @@ partitions cannot be changed. The Redis user needs the rights of a producer (doc
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none", "all", "terminal", "none"),
 			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: as it is)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off", "on", "off"),
+			&cli.StringFlag{Name: "default-timeout", Usage: "timeout of tasks that have none of their own and of their kind, such as 1h; none removes it"},
 			app.FormatFlag()),
 		Action: func(c *cli.Context) error {
 			settings := queue.Settings{Events: queue.EventLevel(c.String("events")), EventMiB: c.Int("event-mib"), Figures: c.String("figures")}
+			if word := c.String("default-timeout"); word == "none" {
+				settings.DefaultTimeout = queue.None
+			} else if c.IsSet("default-timeout") {
+				d, err := duration.Parse(word)
+				if err != nil || d < time.Millisecond {
+					return app.UsageOf(c, "--default-timeout %s: write a time of 1ms or more, such as 1h, or none", strconv.Quote(refusal.Clip(word)))
+				}
+				settings.DefaultTimeout = d
+			}
 			if settings == (queue.Settings{}) && c.NArg() == 1 {
-				return app.UsageOf(c, "namespace set needs --events, --event-mib or --figures")
+				return app.UsageOf(c, "namespace set needs --events, --event-mib, --figures or --default-timeout")
 			}
 			return app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
 				before, after, err := s.Set(c.Context, words[0], settings)
@@ -143,10 +156,18 @@ func tellSet(c *cli.Context, before, after operate.Namespace) error {
 	}
 	was := ""
 	if before.Settings != after.Settings {
-		was = fmt.Sprintf(" (before: events %s, %d MiB, figures %s)", before.Events, before.EventMiB, before.Figures)
+		was = fmt.Sprintf(" (before: events %s, %d MiB, figures %s%s)", before.Events, before.EventMiB, before.Figures, defaultTimeoutText(before.Settings))
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s  events %s, %d MiB of events a partition, figures %s%s\n", after.Name, after.Events, after.EventMiB, after.Figures, was)
+	_, err := fmt.Fprintf(c.App.Writer, "%s  events %s, %d MiB of events a partition, figures %s%s%s\n", after.Name, after.Events, after.EventMiB, after.Figures, defaultTimeoutText(after.Settings), was)
 	return err
+}
+
+// defaultTimeoutText returns the end of a line about settings, "" if there is no default.
+func defaultTimeoutText(s operate.Settings) string {
+	if s.DefaultTimeout == 0 {
+		return ""
+	}
+	return ", default timeout " + duration.Duration(s.DefaultTimeout).String()
 }
 
 // namespaceLine returns the JSON object of a namespace.
@@ -162,6 +183,9 @@ func namespaceLine(n operate.Namespace) map[string]any {
 	}
 	maps.Copy(line, map[string]any{"partitions": n.Partitions, "events": n.Events, "event_mib": n.EventMiB, "figures": n.Figures,
 		"created_at": n.Created.UnixMilli(), "queue_count": n.Queues, "live": n.Live, "enqueued": n.Enqueued})
+	if n.DefaultTimeout > 0 {
+		line["default_timeout_ms"] = n.DefaultTimeout.Milliseconds()
+	}
 	if len(n.Missing) > 0 {
 		line["missing_partitions"] = n.Missing
 	}
