@@ -138,6 +138,7 @@ func filters() []param {
 		{Name: "kind", Type: text, Doc: "tasks of this kind"},
 		{Name: "status", Type: list, Words: statuses, Doc: "tasks of these statuses"},
 		{Name: "timed_out", Type: flag, Doc: "tasks that timed out"},
+		{Name: "unbounded", Type: flag, Doc: "tasks that have not ended, and that no deadline ends, their own or an owner's"},
 		{Name: "agent", Type: text, Doc: "children of the task with this id"},
 		{Name: "since", Type: instant, Doc: "tasks that were created or ended at this instant or later"},
 		{Name: "before", Type: instant, Doc: "tasks that were created before this instant, and ended before it if they have ended"},
@@ -147,7 +148,7 @@ func filters() []param {
 
 // filter reads which tasks are meant. A hidden text cannot be searched for.
 func (c *call) filter() (inspect.Filter, *failure) {
-	f := inspect.Filter{Queue: c.query.text("queue"), Kind: c.query.text("kind"), TimedOut: c.query.flag("timed_out"), Owner: c.query.text("agent"),
+	f := inspect.Filter{Queue: c.query.text("queue"), Kind: c.query.text("kind"), TimedOut: c.query.flag("timed_out"), Unbounded: c.query.flag("unbounded"), Owner: c.query.text("agent"),
 		Since: c.query.instant("since"), Before: c.query.instant("before"), ErrorText: c.query.text("error")}
 	for _, word := range c.query.list("status") {
 		f.Statuses = append(f.Statuses, queue.Status(word))

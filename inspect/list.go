@@ -30,6 +30,7 @@ type Filter struct {
 	Kind, Queue string
 	Statuses    []queue.Status // the task has one of these
 	TimedOut    bool           // the task timed out
+	Unbounded   bool           // the task has not ended, and neither a deadline of its own nor one of an owner ends it
 	Owner       string         // the task is a child of this task
 	Since       time.Time      // the task was created or ended at this time or later
 	Before      time.Time      // the task was created before this time, and it ended before this time or has not ended
@@ -189,7 +190,7 @@ func (f *Filter) check(partitions int) error {
 // canMatch reports whether the filter can match a task with one of these statuses.
 func (f *Filter) canMatch(list ...queue.Status) bool {
 	return slices.ContainsFunc(list, func(s queue.Status) bool {
-		return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, s)) && (!f.TimedOut || s == queue.Failed)
+		return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, s)) && (!f.TimedOut || s == queue.Failed) && (!f.Unbounded || !s.Ended())
 	})
 }
 
@@ -212,6 +213,9 @@ func (f *Filter) args() []any {
 	}
 	if f.TimedOut {
 		args = append(args, "timed_out", 1)
+	}
+	if f.Unbounded {
+		args = append(args, "unbounded", 1)
 	}
 	if ms := f.Since.UnixMilli(); !f.Since.IsZero() && ms > 0 {
 		args = append(args, "since", ms)

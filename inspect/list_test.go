@@ -173,16 +173,23 @@ func TestAListHasEachTaskThatMatchesOnce(t *testing.T) {
 			filter inspect.Filter
 			want   func(r *queue.Record) bool
 		}{
-			"all":                     {inspect.Filter{}, func(*queue.Record) bool { return true }},
-			"a kind":                  {inspect.Filter{Kind: "mail"}, func(r *queue.Record) bool { return r.Kind == "mail" }},
-			"a queue":                 {inspect.Filter{Queue: "b"}, func(r *queue.Record) bool { return r.Queue == "b" }},
-			"a default queue":         {inspect.Filter{Queue: "default"}, func(r *queue.Record) bool { return r.Queue == "default" }},
-			"pending":                 {inspect.Filter{Statuses: []queue.Status{"PENDING"}}, func(r *queue.Record) bool { return r.Status == "PENDING" }},
-			"running":                 {inspect.Filter{Statuses: []queue.Status{"RUNNING"}}, func(r *queue.Record) bool { return r.Status == "RUNNING" }},
-			"waiting":                 {inspect.Filter{Statuses: []queue.Status{"WAITING"}}, func(r *queue.Record) bool { return r.Status == "WAITING" }},
-			"ended":                   {inspect.Filter{Statuses: []queue.Status{"COMPLETED", "FAILED", "CANCELLED"}}, func(r *queue.Record) bool { return r.Status.Ended() }},
-			"completed":               {inspect.Filter{Statuses: []queue.Status{"COMPLETED"}}, func(r *queue.Record) bool { return r.Status == "COMPLETED" }},
-			"timed out":               {inspect.Filter{TimedOut: true}, func(r *queue.Record) bool { return r.TimedOut }},
+			"all":             {inspect.Filter{}, func(*queue.Record) bool { return true }},
+			"a kind":          {inspect.Filter{Kind: "mail"}, func(r *queue.Record) bool { return r.Kind == "mail" }},
+			"a queue":         {inspect.Filter{Queue: "b"}, func(r *queue.Record) bool { return r.Queue == "b" }},
+			"a default queue": {inspect.Filter{Queue: "default"}, func(r *queue.Record) bool { return r.Queue == "default" }},
+			"pending":         {inspect.Filter{Statuses: []queue.Status{"PENDING"}}, func(r *queue.Record) bool { return r.Status == "PENDING" }},
+			"running":         {inspect.Filter{Statuses: []queue.Status{"RUNNING"}}, func(r *queue.Record) bool { return r.Status == "RUNNING" }},
+			"waiting":         {inspect.Filter{Statuses: []queue.Status{"WAITING"}}, func(r *queue.Record) bool { return r.Status == "WAITING" }},
+			"ended":           {inspect.Filter{Statuses: []queue.Status{"COMPLETED", "FAILED", "CANCELLED"}}, func(r *queue.Record) bool { return r.Status.Ended() }},
+			"completed":       {inspect.Filter{Statuses: []queue.Status{"COMPLETED"}}, func(r *queue.Record) bool { return r.Status == "COMPLETED" }},
+			"timed out":       {inspect.Filter{TimedOut: true}, func(r *queue.Record) bool { return r.TimedOut }},
+			"unbounded": {inspect.Filter{Unbounded: true}, func(r *queue.Record) bool {
+				return !r.Status.Ended() && r.Until.IsZero() && r.Role != queue.RoleTimer
+			}},
+			"unbounded and pending": {inspect.Filter{Unbounded: true, Statuses: []queue.Status{"PENDING"}}, func(r *queue.Record) bool {
+				return r.Status == "PENDING" && r.Until.IsZero() && r.Role != queue.RoleTimer
+			}},
+			"unbounded and ended":     {inspect.Filter{Unbounded: true, Statuses: []queue.Status{"FAILED"}}, func(r *queue.Record) bool { return false }},
 			"an error":                {inspect.Filter{ErrorText: "smtp"}, func(r *queue.Record) bool { return strings.Contains(r.Error+r.LastError, "smtp") }},
 			"the end of a long error": {inspect.Filter{ErrorText: "greylisted"}, func(r *queue.Record) bool { return strings.Contains(r.Error, "greylisted") }},
 			"an error like a pattern": {inspect.Filter{ErrorText: "%a+"}, func(r *queue.Record) bool { return false }},
@@ -232,7 +239,7 @@ func TestAListSaysWhatItCannotFind(t *testing.T) {
 		want   int
 	}{
 		{inspect.Filter{}, 3}, {inspect.Filter{Statuses: []queue.Status{"RUNNING"}}, 0}, {inspect.Filter{Statuses: []queue.Status{"WAITING"}}, 1},
-		{inspect.Filter{TimedOut: true}, 1}, {inspect.Filter{Owner: l.names["owner"]}, 0},
+		{inspect.Filter{TimedOut: true}, 1}, {inspect.Filter{Unbounded: true}, 2}, {inspect.Filter{Owner: l.names["owner"]}, 0},
 	} {
 		if _, pages := l.pages(row.filter, 10); len(pages[0].Unlisted) != row.want {
 			t.Errorf("a list of %+v cannot find %q, want %d sentences", row.filter, pages[0].Unlisted, row.want)

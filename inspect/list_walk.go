@@ -80,7 +80,7 @@ func (l *lister) indexes(ctx context.Context) ([]string, error) {
 		return []string{"children", "retained"}, nil
 	}
 	pending, waiting := f.canMatch(queue.Pending), f.canMatch(queue.Waiting)
-	needed := map[string]bool{"delayed": pending, "ready": pending, "held": pending, "waits": waiting, "limits": pending || waiting, "deadlines": pending || waiting,
+	needed := map[string]bool{"delayed": pending, "ready": pending, "held": pending, "waits": waiting, "limits": pending || waiting, "deadlines": (pending || waiting) && !f.Unbounded,
 		"claims": f.canMatch(queue.Running), "dead": f.canMatch(queue.Failed, queue.Cancelled), "retained": f.canMatch(queue.Completed)}
 	return slices.DeleteFunc(slices.Clone(listIndexes), func(index string) bool { return !needed[index] }), nil
 }

@@ -63,6 +63,7 @@ var table = []Metric{
 	{"waits_open", Gauge, FromNamespace, []string{"mode"}, "Agents that wait"},
 	{"waits_unbounded", Gauge, FromNamespace, []string{"mode"}, "Agents whose wait nothing ends but its members: it has no limit, and the agent has no limit of its attempt and no deadline, its own or an owner's"},
 	{"tasks", Gauge, FromNamespace, []string{"queue", "status"}, "Tasks that are ready, running or waiting, and failed or cancelled tasks that are still kept (dead)"},
+	{"tasks_without_deadline", Gauge, FromNamespace, nil, "Tasks that have not ended and have no deadline of their own; of these, timers complete at their time, children end with their owner, and nothing ends the others"},
 	{"tasks_delayed", Gauge, FromNamespace, nil, "Tasks that wait for their start"},
 	{"tasks_held", Gauge, FromNamespace, []string{"queue", "reason"}, "Tasks that no live worker can run: none has a handler for their kind (unhandled), or none a program that can replay the agent (diverged)"},
 	{"queue_paused", Gauge, FromNamespace, []string{"queue"}, "1 if the queue is paused"},

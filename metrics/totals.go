@@ -109,6 +109,7 @@ func (s *samples) addTasks(from *snapshot) {
 		s.add("waits_open", float64(w.Count), string(w.Mode))
 		s.add("waits_unbounded", float64(w.Unbounded), string(w.Mode))
 	}
+	s.add("tasks_without_deadline", float64(from.stats.NoDeadline))
 	s.add("tasks_delayed", float64(from.stats.Delayed))
 	s.add("broken_records", float64(from.stats.Broken))
 }

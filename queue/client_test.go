@@ -145,7 +145,7 @@ func TestStatsCountOverAllPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A worker counts once for each partition from which it has fetched.
-		want := queue.Stats{Deadlines: 4, Limits: 3, Delayed: 1, Workers: int64(q.Partitions()), Retained: 4, Queues: []queue.QueueStats{
+		want := queue.Stats{Deadlines: 4, Limits: 3, Delayed: 1, Workers: int64(q.Partitions()), Retained: 4, NoDeadline: 1, Queues: []queue.QueueStats{
 			{Queue: "a", Ready: 3, Running: 1, Dead: 3, Enqueued: 8, Completed: 1, Failed: 2, Cancelled: 1, TimedOut: 1},
 			{Queue: "b", Enqueued: 1},
 		}}

@@ -47,6 +47,9 @@ type Stats struct {
 	Queues                                                                 []QueueStats // by name
 	OpenWaits                                                              []OpenWaits  // by mode; without modes in which no agent waits
 	Held                                                                   []Held       // by queue, kind and reason
+	// NoDeadline counts the live tasks that have no deadline of their own. Nothing ends such a task by
+	// its time, unless it is a timer or a child, which ends with its owner.
+	NoDeadline int64
 }
 
 // OpenWaits counts the agents that wait in the same mode. It does not count agents that an older
@@ -80,10 +83,13 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	slices.SortFunc(sum.Held, func(a, b Held) int {
 		return cmp.Or(strings.Compare(a.Queue, b.Queue), strings.Compare(a.Kind, b.Kind), strings.Compare(string(b.Reason), string(a.Reason)))
 	})
+	sum.NoDeadline = -sum.Deadlines
 	for _, s := range queues {
+		sum.NoDeadline += s.Enqueued - s.Completed - s.Failed - s.Cancelled
 		s.Rate.Per /= time.Duration(q.Partitions())
 		sum.Queues = append(sum.Queues, *s)
 	}
+	sum.NoDeadline = max(sum.NoDeadline, 0) // tasks can end between two calls
 	slices.SortFunc(sum.Queues, func(a, b QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
 	return sum, nil
 }

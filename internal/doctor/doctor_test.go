@@ -89,7 +89,7 @@ func TestASoundServerHasNoProblem(t *testing.T) {
 	if Worst(found) != OK {
 		t.Errorf("%+v", found)
 	}
-	for _, subject := range []string{"server", "eviction", "memory", "persistence", "replicas", "clock", "slow calls", "functions", "namespace", "rights", "reaper", "due work", "calls", "queues"} {
+	for _, subject := range []string{"server", "eviction", "memory", "persistence", "replicas", "clock", "slow calls", "functions", "namespace", "rights", "reaper", "due work", "calls", "limits", "queues"} {
 		if about(found, subject) == "" {
 			t.Errorf("nothing is said of %s", subject)
 		}
@@ -111,6 +111,9 @@ func TestProblemsAreFound(t *testing.T) {
 		if err := claim.Of(q).Describe(t.Context(), 0, "w1", queue.WorkerRunning, about); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if got := about(examineAll(t, rdb, Config{}), "limits"); got != "ok every task has a deadline: " {
+		t.Errorf("without tasks: %q", got)
 	}
 	for _, row := range []struct {
 		claim, subject string

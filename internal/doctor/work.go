@@ -176,6 +176,9 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 	if err != nil {
 		return err
 	}
+	if err := x.lookAtUnbounded(ctx, q, stats.NoDeadline); err != nil {
+		return err
+	}
 	before := len(x.findings)
 	crew := inspect.CrewOf(workers)
 	for _, s := range stats.Queues {
@@ -204,6 +207,29 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 	if len(x.findings) == before {
 		x.report(OK, "queues", fmt.Sprintf("%s, and every queue with tasks in line has a worker", counted(int64(len(workers)), "worker", "workers")), "")
 	}
+	return nil
+}
+
+// lookAtUnbounded reports how many tasks nothing ends by their time. That is no problem: a task can be meant to have no limit. The
+// number of tasks without a deadline of their own is exact. Children among them end with their owner, so the first ones
+// that are listed are counted too.
+func (x *examination) lookAtUnbounded(ctx context.Context, q *queue.Queue, without int64) error {
+	if without == 0 {
+		x.report(OK, "limits", "every task has a deadline", "")
+		return nil
+	}
+	page, err := inspect.List(ctx, q, inspect.Filter{Unbounded: true}, "", 1000)
+	if x.denied("limits", err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n := fmt.Sprint(len(page.Lines))
+	if page.Next != "" {
+		n = "at least " + n
+	}
+	x.report(OK, "limits", fmt.Sprintf("tasks without a deadline of their own: %d; without any, as `curfew ls --unbounded` lists them: %s", without, n), "")
 	return nil
 }
 

@@ -9,7 +9,7 @@
 -- ARGV[4]  id of that entry. The entry need not exist any more. Of several entries with one score that with the greatest
 --          id is the newest
 -- ARGV[5]  how many entries to look at, up to 500
--- ARGV[6…] name, value, …: kind; queue; owner; status, several separated by commas; timed_out 1; since, an instant: created
+-- ARGV[6…] name, value, …: kind; queue; owner; status, several separated by commas; timed_out 1; unbounded 1; since, an instant: created
 --          or ended then or later; before, an instant: created before then, and not ended then or later; error, a part
 --          of its error or of the error of its newest attempt
 --

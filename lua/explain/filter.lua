@@ -4,7 +4,7 @@
 -- @use store/state: held_set, live
 -- @use task/body
 
-local filters = " kind queue owner status timed_out since before error "
+local filters = " kind queue owner status timed_out unbounded since before error "
 local instants = {since = true, before = true}
 
 -- read_filter reads a filter from the arguments of a call, beginning with argument `from`. It raises an error if they are
@@ -38,6 +38,11 @@ local function touched(task)
   return math.max(tonumber(task.created_at), tonumber(task.completed_at or 0))
 end
 
+-- unbounded reports whether nothing ends a live task by its time: it has no deadline, its own or an owner's, and it is not a timer.
+local function unbounded(task)
+  return live(task) and not task.deadline_at and not task["until"] and not task.grace_at and task.role ~= "timer"
+end
+
 -- matches reports whether a task passes all conditions of a filter.
 --
 --   filter  kind, queue, owner; statuses: the set of them; timed_out; since and before: instants as numbers; error:
@@ -45,7 +50,7 @@ end
 local function matches(tx, task, filter)
   return (not filter.kind or task.kind == filter.kind) and (not filter.queue or task.queue == filter.queue) and
     (not filter.owner or task.owner == filter.owner) and (not filter.statuses or filter.statuses[task.status]) and
-    (not filter.timed_out or task.timed_out) and
+    (not filter.timed_out or task.timed_out) and (not filter.unbounded or unbounded(task)) and
     (not filter.since or touched(task) >= filter.since) and (not filter.before or touched(task) < filter.before) and
     (not filter.error or has_error(tx, task, filter.error))
 end

@@ -20,7 +20,7 @@ var (
 )
 
 // filterNames are the flags of filterFlags.
-var filterNames = []string{"queue", "kind", "status", "timed-out", "agent", "since", "before", "error"}
+var filterNames = []string{"queue", "kind", "status", "timed-out", "unbounded", "agent", "since", "before", "error"}
 
 // filterFlags returns the flags that select tasks.
 func filterFlags() []cli.Flag {
@@ -29,6 +29,7 @@ func filterFlags() []cli.Flag {
 		&cli.StringFlag{Name: "kind", Usage: "tasks of this kind"},
 		&cli.StringSliceFlag{Name: "status", Usage: "tasks of this status: PENDING, RUNNING, WAITING, COMPLETED, FAILED or CANCELLED; several with commas"},
 		&cli.BoolFlag{Name: "timed-out", Usage: "tasks that timed out"},
+		&cli.BoolFlag{Name: "unbounded", Usage: "tasks that have not ended, and that no deadline ends, their own or an owner's"},
 		&cli.StringFlag{Name: "agent", Aliases: []string{"owner"}, Usage: "children of the task with this id"},
 		&cli.StringFlag{Name: "since", Usage: "tasks that were created or ended at this instant or later; or this long ago, such as 1h"},
 		&cli.StringFlag{Name: "before", Usage: "tasks that were created before this instant, and ended before it if they have ended; or this long ago, such as 7d"},
@@ -38,9 +39,9 @@ func filterFlags() []cli.Flag {
 
 // FilterOf returns the filter of the flags.
 func FilterOf(c *cli.Context) (f inspect.Filter, err error) {
-	f = inspect.Filter{Queue: c.String("queue"), Kind: c.String("kind"), TimedOut: c.Bool("timed-out"), Owner: c.String("agent"), ErrorText: c.String("error")}
+	f = inspect.Filter{Queue: c.String("queue"), Kind: c.String("kind"), TimedOut: c.Bool("timed-out"), Unbounded: c.Bool("unbounded"), Owner: c.String("agent"), ErrorText: c.String("error")}
 	for _, name := range filterNames {
-		if c.IsSet(name) && name != "timed-out" && name != "status" && c.String(name) == "" {
+		if c.IsSet(name) && name != "timed-out" && name != "unbounded" && name != "status" && c.String(name) == "" {
 			return f, app.UsageOf(c, "--%s must not be empty: leave it out", name)
 		}
 	}
