@@ -15,10 +15,11 @@ import (
 )
 
 type (
-	// limitBody has the limits of a queue: how many tasks run at once, and a rate. A limit that is left out stays; 0 removes it. The
+	// limitBody has the limits of a queue: how many tasks run at once, how many are in line, and a rate. A limit that is left out stays; 0 removes it. The
 	// members of a rate are set together, as by the command: without burst, it is as many as the rate.
 	limitBody struct {
 		MaxRunning *int   `json:"max_running,omitempty"`
+		MaxLength  *int   `json:"max_length,omitempty"`
 		Rate       *int   `json:"rate,omitempty"`
 		Per        *int64 `json:"per_ms,omitempty"`
 		Burst      int    `json:"burst,omitempty"`
@@ -43,7 +44,7 @@ func controlRoutes() []route {
 	return []route{
 		change("pauseQueue", "pause", "Lets a queue give no tasks until it is resumed", nil, lines.Queue{}, pauseQueue),
 		change("resumeQueue", "resume", "Lets a paused queue give tasks again", nil, lines.Queue{}, resumeQueue),
-		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), and how many start in a time (rate). Of the two, the one that is left out stays, and 0 removes it. A rate needs per_ms, and burst is how many start at once after a rest: as many as rate, if it is left out", limitBody{}, lines.Queue{}, limitQueue),
+		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), how many are in line before new tasks are refused (max_length), and how many start in a time (rate). A limit that is left out stays, and 0 removes it. A rate needs per_ms, and burst is how many start at once after a rest: as many as rate, if it is left out", limitBody{}, lines.Queue{}, limitQueue),
 		drain,
 		{ID: "setKind", Method: http.MethodPut, Path: "kinds/{kind}", Role: Operate, Summary: "Sets the defaults of a kind, for tasks that are enqueued from now on. What is left out has no default afterwards",
 			Body: reflect.Zero(kindBody).Interface(), Answer: kindDefaults{}, Status: []int{200}, Serve: setKind},
@@ -105,6 +106,11 @@ func limitQueue(c *call) (any, error) {
 				return err
 			}
 		}
+		if body.MaxLength != nil {
+			if _, err := c.q.LimitLength(c, name, *body.MaxLength); err != nil {
+				return err
+			}
+		}
 		if body.Rate == nil {
 			return nil
 		}
@@ -120,8 +126,10 @@ func (b limitBody) check(partitions int) (rate queue.Rate, f *failure) {
 	switch {
 	case b.Rate == nil && (b.Per != nil || b.Burst != 0):
 		return rate, wrong("rate", "is missing: per_ms and burst need it")
-	case b.MaxRunning == nil && b.Rate == nil:
-		return rate, wrong("body", "must have max_running, or rate and per_ms")
+	case b.MaxRunning == nil && b.MaxLength == nil && b.Rate == nil:
+		return rate, wrong("body", "must have max_running, max_length, or rate and per_ms")
+	case b.MaxLength != nil && (*b.MaxLength < 0 || *b.MaxLength > 1<<53):
+		return rate, wrong("max_length", "%d must be 1 to 2^53, or 0, which removes the limit", *b.MaxLength)
 	case b.MaxRunning != nil && *b.MaxRunning < 0:
 		return rate, wrong("max_running", "must not be negative: 0 removes the limit")
 	case b.MaxRunning != nil && *b.MaxRunning > 0 && *b.MaxRunning < partitions:

@@ -149,7 +149,7 @@ The body of each error is ` + "`{\"error\":{\"word\":\"not_found\",\"sentence\":
 |---|---|
 `)
 	byStatus := map[int][]string{401: {"unauthorized"}, 403: {"forbidden", "cross_site", "wrong_host"}, 404: {"no_route"}, 405: {"no_method"}, 408: {"slow_body"}, 409: {"ended", "not_suspended"}, 410: {"set_back", "trimmed"},
-		413: {"too_large"}, 415: {"not_json"}, 429: {"too_many"}, 500: {"internal"}, 503: {"busy", "misconfigured"}}
+		413: {"too_large"}, 415: {"not_json"}, 429: {"too_many", "queue_full"}, 500: {"internal"}, 503: {"busy", "misconfigured"}}
 	for _, row := range words {
 		if !slices.Contains(byStatus[row.status], row.word) {
 			byStatus[row.status] = append(byStatus[row.status], row.word)

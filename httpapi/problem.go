@@ -93,6 +93,7 @@ var words = []struct {
 	{refusal.ErrCancelled, http.StatusConflict, "cancelled", 0},
 	{refusal.ErrNotHeld, http.StatusConflict, "not_held", 0},
 	{refusal.ErrDiverged, http.StatusConflict, "diverged", 0},
+	{refusal.ErrQueueFull, http.StatusTooManyRequests, "queue_full", 5 * time.Second},
 	{refusal.ErrUnknown, http.StatusGatewayTimeout, "unknown", time.Second},
 	{refusal.ErrFull, http.StatusServiceUnavailable, "full", 10 * time.Second},
 	{refusal.ErrRemoving, http.StatusServiceUnavailable, "removing", 10 * time.Second},

@@ -195,6 +195,10 @@ func TestARefusedLimitSetsNoOther(t *testing.T) {
 		`{"max_running":8,"rate":-1,"per_ms":1000}`:            "rate",
 		`{"max_running":8,"rate":8,"per_ms":1000,"burst":-1}`:  "burst",
 		`{"max_running":8,"rate":9007199254740993,"per_ms":1}`: "rate",
+		`{"max_running":8,"max_length":-1}`:                    "max_length",
+		`{"max_running":8,"max_length":9007199254740993}`:      "max_length",
+		`{"max_running":8,"max_length":"x"}`:                   "max_length",
+		`{"max_running":8,"max_length":1.5}`:                   "max_length",
 	} {
 		if a := s.want(400, "POST", "queues/mail/limit", body); a.field() != field {
 			t.Errorf("%s: %s, want the field %s", body, a.body, field)
@@ -203,6 +207,26 @@ func TestARefusedLimitSetsNoOther(t *testing.T) {
 	if after := redistest.Digest(t, s.q.Client(), s.q.Namespace()); after != before {
 		t.Error("a limit that was refused has changed something")
 	}
+}
+
+// A producer that meets a full queue is told when to try again. In a list each task is refused by itself.
+func TestAFullQueueIsTooManyRequests(t *testing.T) {
+	s := newStage(t, Config{})
+	s.enqueue("k", "mail")
+	if a := s.want(200, "POST", "queues/mail/limit", `{"max_length":1}`); a.json["max_length"] != 1.0 || a.json["ready"] != 1.0 {
+		t.Errorf("%s", a.body)
+	}
+	a := s.want(429, "POST", "tasks", `{"kind":"k","queue":"mail"}`)
+	if a.word() != "queue_full" || a.header.Get("Retry-After") != "5" || !strings.Contains(a.sentence(), "mail has reached its maximum length of 1") {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	if a := s.want(200, "POST", "tasks/batch", `{"tasks":[{"kind":"k","queue":"mail"},{"kind":"k","queue":"other"}]}`); strings.Count(a.body, `"queue_full"`) != 1 || strings.Count(a.body, `"id":"0-`) != 1 {
+		t.Errorf("a list: %s", a.body)
+	}
+	if a := s.want(200, "POST", "queues/mail/limit", `{"max_length":0}`); a.json["max_length"] != nil {
+		t.Errorf("%s", a.body)
+	}
+	s.want(201, "POST", "tasks", `{"kind":"k","queue":"mail"}`)
 }
 
 // An agent that waits for a signal is resumed with a payload, and its wait is over.

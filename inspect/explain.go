@@ -121,6 +121,7 @@ type ExplainedLine struct {
 	Hold       Hold      `json:"hold,omitempty"`
 	Running    int64     `json:"running"` // running tasks of this queue
 	MaxRunning int64     `json:"max_running,omitempty"`
+	MaxLength  int64     `json:"max_length,omitempty"`
 	FreeAt     time.Time `json:"free_at,omitzero"` // with HoldThrottled: when the rate allows the next task
 	Workers    int64     `json:"workers"`          // live workers, whatever queues they serve
 }

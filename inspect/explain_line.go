@@ -11,7 +11,7 @@ import (
 func (o *observed) explainLine(e *Explanation) {
 	l := &ExplainedLine{
 		Ahead: -1, Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"),
-		Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running"),
+		Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running"), MaxLength: ms(o.queue, "max_length"),
 	}
 	e.Line = l
 	if o.facts["ahead"] != "" {

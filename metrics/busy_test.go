@@ -88,6 +88,9 @@ func busy(t *testing.T, prefix string) (c *curfewtest.Stage, namespace, ofWorker
 	}
 	c.Enqueue(queue.Task{Kind: "render", Queue: "mail", Delay: time.Hour})
 	c.Enqueue(queue.Task{Kind: "render", Queue: "mail", Timeout: 30 * time.Second})
+	if _, err := c.Queue.LimitLength(t.Context(), "mail", 1000); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := c.Queue.Pause(t.Context(), "mail"); err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,7 @@ var table = []Metric{
 	{"tasks_delayed", Gauge, FromNamespace, nil, "Tasks that wait for their start"},
 	{"tasks_held", Gauge, FromNamespace, []string{"queue", "reason"}, "Tasks that no live worker can run: none has a handler for their kind (unhandled), or none a program that can replay the agent (diverged)"},
 	{"queue_paused", Gauge, FromNamespace, []string{"queue"}, "1 if the queue is paused"},
+	{"queue_max_length", Gauge, FromNamespace, []string{"queue"}, "How many tasks can be in line before new ones are refused; no value of a queue without this limit"},
 	{"queue_workers", Gauge, FromNamespace, []string{"queue"}, "Live workers that take tasks from the queue; no value of a queue without known workers while a worker lives that does not report its queues"},
 	{"workers", Gauge, FromNamespace, []string{"state"}, "Workers by state"},
 	{"deadlines", Gauge, FromNamespace, nil, "Tasks that have not ended and have a deadline"},

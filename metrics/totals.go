@@ -96,6 +96,9 @@ func (s *samples) addTasks(from *snapshot) {
 		s.add("tasks", float64(stats.Dead), line, "dead")
 		if from.labels.queues[stats.Queue] {
 			s.flag("queue_paused", stats.Paused, line)
+			if stats.MaxLength > 0 {
+				s.add("queue_max_length", float64(stats.MaxLength), line)
+			}
 		}
 	}
 	for _, h := range from.stats.Held {

@@ -108,6 +108,10 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 	rows := []badInput{
 		control("a limit of -1", func(q *queue.Queue) error { _, err := q.LimitRunning(ctx, "default", -1); return err },
 			"max running", "must be at least 1, or 0 for no limit"),
+		control("a length of -1", func(q *queue.Queue) error { _, err := q.LimitLength(ctx, "default", -1); return err },
+			"max length", "must be at least 1, or 0 for no limit"),
+		control("a length beyond 2^53", func(q *queue.Queue) error { _, err := q.LimitLength(ctx, "default", math.MaxInt64); return err },
+			"max length", "must be at most 2^53"),
 		rate("a rate of zero", queue.Rate{Per: time.Second}, "rate", "to stop a queue, Pause it"),
 		rate("a negative rate", queue.Rate{N: -1, Per: time.Second}, "rate", "must be at least 1"),
 		rate("a rate without a Per", queue.Rate{N: 1}, "rate", "must be 1ms to a year"),
@@ -124,6 +128,7 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 		"pause":         func(q *queue.Queue, name string) error { _, err := q.Pause(ctx, name); return err },
 		"resume":        func(q *queue.Queue, name string) error { _, err := q.Resume(ctx, name); return err },
 		"limit running": func(q *queue.Queue, name string) error { _, err := q.LimitRunning(ctx, name, 1); return err },
+		"limit length":  func(q *queue.Queue, name string) error { _, err := q.LimitLength(ctx, name, 1); return err },
 		"limit rate": func(q *queue.Queue, name string) error {
 			_, err := q.LimitRate(ctx, name, queue.Rate{N: 1, Per: time.Second})
 			return err

@@ -93,6 +93,9 @@ func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 			{"control", []any{"q", "max_running", "1.5"}, "INVALID max_running must be a whole number of at least 1, or empty to remove the control"},
 			{"control", []any{"q", "max_running", "nan"}, "INVALID max_running must be a whole number of at least 1, or empty to remove the control"},
 			{"control", []any{"q", "max_running", "9007199254740994"}, "INVALID max_running must be a whole number of at least 1, or empty to remove the control"},
+			{"control", []any{"q", "max_length", "0"}, "INVALID max_length must be a whole number of at least 1, or empty to remove the control"},
+			{"control", []any{"q", "max_length", "1e9"}, "INVALID max_length must be a whole number of at least 1, or empty to remove the control"},
+			{"control", []any{"q", "max_length", "9007199254740993"}, "INVALID max_length must be a whole number of at least 1, or empty to remove the control"},
 			{"control", []any{"q", "rate", "1"}, "INVALID rate needs per_ms and burst: give all three, or none"},
 			{"control", []any{"q", "rate", "", "per_ms", "", "burst", "1"}, "INVALID rate needs per_ms and burst: give all three, or none"},
 

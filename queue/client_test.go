@@ -163,8 +163,11 @@ func TestStatsTellTheLimitsOfAQueue(t *testing.T) {
 			if _, also := q.LimitRunning(ctx, "a", 8); err != nil || also != nil {
 				t.Fatal(err, also)
 			}
+			if _, err := q.LimitLength(ctx, "a", 16); err != nil {
+				t.Fatal(err)
+			}
 			stats, err := q.Stats(ctx)
-			if want := (queue.QueueStats{Queue: "a", MaxRunning: 8, Rate: rate}); err != nil || len(stats.Queues) != 1 || stats.Queues[0] != want {
+			if want := (queue.QueueStats{Queue: "a", MaxRunning: 8, MaxLength: 16, Rate: rate}); err != nil || len(stats.Queues) != 1 || stats.Queues[0] != want {
 				t.Errorf("Stats = %+v, %v, want %+v", stats.Queues, err, want)
 			}
 		}

@@ -51,6 +51,29 @@ func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controll
 	return q.control(ctx, "limit running", queue, "max_running", n/partitions)
 }
 
+// LimitLength limits how many tasks of a queue can be in line. 0 removes the limit. While so many are
+// in line, Enqueue returns [refusal.ErrQueueFull] for a new task. Each partition has an equal share of
+// n, rounded up, and refuses tasks for itself.
+//
+// Work that was accepted is never refused: children of agents, hooks, retries, agents that are woken,
+// and tasks that Retry runs again. Delayed tasks are not in line until they start. So a line can
+// become longer than its limit.
+func (q *Queue) LimitLength(ctx context.Context, queue string, n int) (Controlled, error) {
+	if err := q.ready(ctx); err != nil {
+		return Controlled{}, refusal.Failed("limit length", "", err)
+	}
+	switch {
+	case n == 0:
+		return q.control(ctx, "limit length", queue, "max_length", "")
+	case n < 0:
+		return Controlled{}, refusal.Failed("limit length", "", refusal.Invalid("max length", "%d must be at least 1, or 0 for no limit", n))
+	case n > maxSpan:
+		return Controlled{}, refusal.Failed("limit length", "", refusal.Invalid("max length", "%d must be at most 2^53", n))
+	}
+	partitions := q.Partitions()
+	return q.control(ctx, "limit length", queue, "max_length", (n+partitions-1)/partitions)
+}
+
 // Rate limits how often tasks of a queue are claimed: N in each Per on average, and up to Burst at
 // once after a quiet time. The zero Rate is no limit.
 type Rate struct {

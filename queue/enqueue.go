@@ -28,8 +28,8 @@ const abandonFor = 50 * time.Millisecond
 //
 // If Enqueue returns [refusal.ErrUnknown], the task may have been stored. With every other error of
 // package refusal nothing was stored: [refusal.ErrInvalid], [refusal.ErrConflict],
-// [refusal.ErrOwnerEnded], [refusal.ErrNotFound] (there is no owner), [refusal.ErrFull] and
-// [refusal.ErrUnavailable].
+// [refusal.ErrOwnerEnded], [refusal.ErrNotFound] (there is no owner), [refusal.ErrQueueFull],
+// [refusal.ErrFull] and [refusal.ErrUnavailable].
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("enqueue", "", err)
@@ -82,7 +82,7 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 // EnqueueAll stores a list of tasks, up to 500 in a round trip. If a task is invalid by itself,
 // EnqueueAll stores none and returns [refusal.ErrInvalid]. An error that only Redis can detect is in
 // that task's Receipt.Err, and the other tasks are stored. Examples are a deadline in the past by
-// the clock of Redis, and a known key with other content.
+// the clock of Redis, a known key with other content, and a full queue.
 //
 // If a call fails, EnqueueAll returns its error, and sets Receipt.Err for each task that was not
 // acknowledged. Tasks without Err are stored.
@@ -245,6 +245,11 @@ func (c *submission) readReply(reply any) bool {
 		default:
 			c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
 		}
+	case "FULL":
+		p, _ := names.PartitionOf(c.id) // the limit is that of the partition
+		c.receipt.ID = ""
+		c.err = fmt.Errorf("%w: %s has reached its maximum length of %s in partition %d: enqueue the task again later, or raise the length with `curfew queue limit %s --length`",
+			refusal.ErrQueueFull, id, engine.Text(value), p, id)
 	case "OWNER":
 		if c.err = refusal.ErrOwnerEnded; engine.Text(value) == "" {
 			c.err = fmt.Errorf("owner %s: %w", id, refusal.ErrNotFound)

@@ -125,6 +125,24 @@ func ExampleQueue_LimitRate() {
 	// Output: true limit rate: rate 0 must be at least 1: to stop a queue, Pause it; the zero Rate is no limit
 }
 
+// A producer that meets a full queue tries again later.
+func ExampleQueue_LimitLength() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	if _, err := q.LimitLength(ctx, "mail", 1); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		_, err := q.Enqueue(ctx, queue.Task{Queue: "mail", Kind: "letter"})
+		fmt.Println(errors.Is(err, refusal.ErrQueueFull), err)
+	}
+	// Output:
+	// false <nil>
+	// true enqueue: the queue is full: mail has reached its maximum length of 1 in partition 0: enqueue the task again later, or raise the length with `curfew queue limit mail --length`
+}
+
 // Retry runs a failed task again as a new task, whose RetryOf is the id of the old one.
 func ExampleQueue_Retry() {
 	ctx := context.Background()

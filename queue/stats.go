@@ -18,6 +18,7 @@ type QueueStats struct {
 	Waiting                                          int64 // agents, now
 	Paused                                           bool
 	MaxRunning                                       int64 // over all partitions; 0: no limit
+	MaxLength                                        int64 // over all partitions; 0: no limit
 	Rate                                             Rate  // over all partitions; zero: no limit
 	Dead                                             int64 // FAILED and CANCELLED tasks whose records are still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
@@ -157,6 +158,7 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 	s.TimedOut += n["timed_out"]
 	s.Paused = s.Paused || n["paused"] == 1
 	s.MaxRunning += n["max_running"]
+	s.MaxLength += n["max_length"]
 	if n["rate"] > 0 { // the same in all partitions; Stats divides Per by their number
 		s.Rate = Rate{int(n["rate"]), time.Duration(n["per_ms"]) * time.Millisecond, s.Rate.Burst + int(n["burst"])}
 	}

@@ -49,6 +49,9 @@ var (
 	// ErrFull means that Redis has reached its maxmemory. New tasks are refused; existing tasks
 	// still run and end. Raise maxmemory, or shorten retention.
 	ErrFull = errors.New("the memory of Redis is full (maxmemory) and nothing was stored: raise maxmemory or shorten retention")
+	// ErrQueueFull means that the queue has as many tasks in line as Queue.LimitLength allows, so
+	// the task was not stored. Enqueue it again later, in longer and longer intervals, or drop it.
+	ErrQueueFull = errors.New("the queue is full")
 	// ErrWrongType means that a key of the namespace has a type that Curfew did not give it. Enqueue
 	// and Suspend have changed nothing. Every other call has done everything that did not need this
 	// key, so read the state. Use another namespace, or remove the key.

@@ -75,7 +75,7 @@ var uses = map[string]use{
 	"queue pause":      {args: "mail", needs: "the name of one queue", claims: true},
 	"queue resume":     {args: "mail", needs: "the name of one queue", claims: true},
 	"queue drain":      {args: "mail --yes", needs: "the name of one queue", claims: true},
-	"queue limit":      {args: "mail --running 2", needs: "--running or --rate", claims: true},
+	"queue limit":      {args: "mail --running 2", needs: "--running, --rate or --length", claims: true},
 	"kind ls":          {},
 	"kind get":         {args: "render", needs: "the names of", many: true},
 	"kind suggest":     {args: "render", needs: "the names of", many: true},

@@ -115,8 +115,12 @@ func TestControlsOfAQueueComeAndGo(t *testing.T) {
 			{"limit mail --rate 6/m", "mail  limited to 4 running, 6/1m: 1 task in line\n"},
 			{"limit mail --running none", "mail  limited to 6/1m: 1 task in line\n"},
 			{"limit mail --rate 0", "mail  has no limits: 1 task in line\n"},
+			{"limit mail --length 1001", "mail  limited to 1,002 in line: 1 task in line\n"},
+			{"limit mail --length 2 --running 2", "mail  limited to 2 running, 2 in line: 1 task in line\n"},
+			{"limit mail --length none --running 0", "mail  has no limits: 1 task in line\n"},
 			{"limit mail --rate 20/500ms --burst 2 --running 2", "mail  limited to 2 running, 20/500ms burst 2: 1 task in line\n"},
 			{"limit mail --rate none --running 0", "mail  has no limits: 1 task in line\n"},
+			{"limit mail --length 0", "mail  has no limits: 1 task in line\n"},
 			{"pause mail", "mail  paused: 1 task in line\n"},
 			{"resume mail", "mail  resumed: 1 task in line\n"},
 		} {
@@ -175,7 +179,7 @@ func TestWrongUseOfQueueCommandsSaysWhatToDo(t *testing.T) {
 		"queue resume a --redis localhost":      "must begin with redis://",
 		"queue drain":                           "queue drain needs the name of one queue",
 		"queue drain a --yes=x":                 "--yes takes no value",
-		"queue limit a":                         "queue limit needs --running or --rate: see `curfew queue limit --help`",
+		"queue limit a":                         "queue limit needs --running, --rate or --length: see `curfew queue limit --help`",
 		"queue limit --running 2":               "queue limit needs the name of one queue",
 		"queue limit a --burst 2":               "--burst needs --rate",
 		"queue limit a --running 2 --burst 2":   "--burst needs --rate",
@@ -261,4 +265,22 @@ func manyQueues(t *testing.T, q *queue.Queue, n int) {
 func urlOf(rdb redis.UniversalClient) string {
 	options := rdb.(*redis.Client).Options()
 	return fmt.Sprintf("redis://%s/%d", options.Addr, options.DB)
+}
+
+// A producer learns from the exit code that a queue is full, and a batch that some of its tasks were refused.
+func TestAFullQueueIsRefused(t *testing.T) {
+	rdb, url := database(t)
+	q, at := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"}), " --namespace shop --redis "+url
+	queuetest.Enqueue(t, q, queue.Task{})
+	expect(t, 0, "default  limited to 2 in line: 1 task in line", "queue limit default --length 2"+at)
+	expect(t, 0, "", "enqueue k"+at)
+	expect(t, app.ExitRefused, "the queue is full: default has reached its maximum length of 2 in partition 0: enqueue the task again later", "enqueue k"+at)
+	code, out, errs := typing(t, `{"kind":"k"}`+"\n"+`{"kind":"k","queue":"other"}`+"\n", "enqueue --batch -"+at)
+	if code != app.ExitFailed || len(strings.Fields(out)) != 1 || !strings.Contains(errs, "line 1: the queue is full: default has") {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+	for _, word := range []string{"many", "-1", "1.5", "", "99999999999"} {
+		expect(t, app.ExitUsage, "--length "+strconv.Quote(word)+": write a whole number such as 10000, or none", `queue limit default --length=`+word+at)
+	}
+	queuetest.Sound(t, q)
 }

@@ -165,8 +165,8 @@ func (w *walk) readOddFigures(ctx context.Context, s *Snapshot, key string) erro
 	})
 }
 
-// controls lists the fields of a queue that limit its claims.
-var controls = []string{"paused", "max_running", "rate", "per_ms", "burst"}
+// controls lists the fields of a queue that control it.
+var controls = []string{"paused", "max_running", "max_length", "rate", "per_ms", "burst"}
 
 // fields returns the requested fields that the hash has.
 func fields(names []string, c *redis.Cmd) map[string]string {

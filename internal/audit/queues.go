@@ -84,7 +84,7 @@ func (a *audit) controls() {
 		}
 		queues++
 		rated := hash["rate"] != ""
-		controlled = controlled || rated || hash["paused"] != "" || hash["max_running"] != ""
+		controlled = controlled || rated || hash["paused"] != "" || hash["max_running"] != "" || hash["max_length"] != ""
 		a.cure = halfRate
 		a.must(rated == (hash["per_ms"] != "") && rated == (hash["burst"] != ""), name, "must have all of rate, per_ms and burst, or none of them")
 		a.cure = cure{what: "queue"}

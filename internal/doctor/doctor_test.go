@@ -158,6 +158,16 @@ func TestProblemsAreFound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, func() {}, "warn 1 task is in line in queue emial, and it is paused: resume it"},
+		{"a full queue", "queues", func() {
+			if _, err := q.LimitLength(t.Context(), "emial", 1); err != nil {
+				t.Fatal(err)
+			}
+		}, func() {}, "warn queue emial is full: 1 task is in line, and its maximum length is 1, so new tasks are refused: run more workers, or raise it with `curfew queue limit emial --length`"},
+		{"tasks without a limit", "limits", func() {
+			queuetest.Enqueue(t, q, queue.Task{Delay: time.Hour})
+			queuetest.Enqueue(t, q, queue.Task{Timer: true, Delay: time.Hour})
+			queuetest.Enqueue(t, q, queue.Task{Promise: true})
+		}, func() {}, "ok tasks without a deadline of their own: 5; without any, as `curfew ls --unbounded` lists them: 3"},
 		{"a partition is missing", "namespace", func() { do(t, rdb, "HSET", q.Root(0), "partitions", 2) }, func() { do(t, rdb, "HSET", q.Root(0), "partitions", 1) }, "fail shop lacks 1 of its 2 partitions: create them with `curfew namespace create shop`"},
 		{"records of another version", "namespace", func() { do(t, rdb, "HSET", q.Root(0), "version", 99) }, func() { do(t, rdb, "HSET", q.Root(0), "version", 2) }, "fail shop has records of version 99, which this program does not know"},
 	} {

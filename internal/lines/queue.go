@@ -16,6 +16,7 @@ type Queue struct {
 	Dead       int64         `json:"dead"`
 	Paused     int           `json:"paused"`
 	MaxRunning int64         `json:"max_running,omitempty"`
+	MaxLength  int64         `json:"max_length,omitempty"`
 	Rate       int           `json:"rate,omitempty"`
 	Per        time.Duration `json:"per_ms,omitempty"`
 	Burst      int           `json:"burst,omitempty"`
@@ -29,7 +30,7 @@ type Queue struct {
 
 // OfQueue returns the line of a queue, without the number of its workers.
 func OfQueue(s queue.QueueStats) Queue {
-	l := Queue{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Dead: s.Dead, MaxRunning: s.MaxRunning,
+	l := Queue{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Dead: s.Dead, MaxRunning: s.MaxRunning, MaxLength: s.MaxLength,
 		Rate: s.Rate.N, Per: s.Rate.Per, Burst: s.Rate.Burst,
 		Enqueued: s.Enqueued, Completed: s.Completed, Failed: s.Failed, Cancelled: s.Cancelled, TimedOut: s.TimedOut}
 	if s.Paused {

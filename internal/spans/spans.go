@@ -168,7 +168,7 @@ var errorTypes = []struct {
 }{
 	{refusal.ErrInvalid, "invalid"}, {refusal.ErrConflict, "conflict"}, {refusal.ErrNotFound, "not_found"}, {refusal.ErrOwnerEnded, "owner_ended"},
 	{refusal.ErrNotOwner, "not_owner"}, {refusal.ErrNotHeld, "not_held"}, {refusal.ErrStopping, "stopping"}, {refusal.ErrDiverged, "diverged"},
-	{refusal.ErrFull, "full"}, {refusal.ErrUnknown, "unknown"}, {refusal.ErrUnavailable, "unavailable"},
+	{refusal.ErrFull, "full"}, {refusal.ErrQueueFull, "queue_full"}, {refusal.ErrUnknown, "unknown"}, {refusal.ErrUnavailable, "unavailable"},
 	{context.Canceled, "canceled"}, {context.DeadlineExceeded, "timeout"},
 }
 

@@ -1,10 +1,11 @@
--- control: a client sets the controls of a queue: pause it, limit its running tasks, limit its rate. The controls
--- apply in this partition only.
+-- control: a client sets the controls of a queue: pause it, limit its running tasks, its rate, or the
+-- length of its line. The controls apply in this partition only.
 --
 -- ARGV[1]  queue
 -- ARGV[2…] name, value, …; an empty value removes the control. Controls that are not named stay as they are.
 --            paused                 1
 --            max_running            tasks that may run at once, at least 1
+--            max_length             tasks that may be in line; more root tasks are refused (task/plan.lua), at least 1
 --            rate, per_ms, burst    rate tasks in per_ms ms, and up to burst tasks at once; set all three or none
 --
 -- Returns  {"OK", known, ready}     known is 1 if the queue existed before, 0 if this call made it (a repeat
@@ -22,7 +23,7 @@
 -- @use store/tx: begin, read_root
 -- @use unit/unit
 
-local control_names = {paused = true, max_running = true, rate = true, per_ms = true, burst = true}
+local control_names = {paused = true, max_running = true, max_length = true, rate = true, per_ms = true, burst = true}
 
 -- controls checks the controls of a queue. It returns the invalid control and the error, or nil.
 local function controls(asked)

@@ -44,6 +44,7 @@
 --   {"KNOWN", id, deadline_at}   the idempotency key belongs to this task; or another call has made the task
 --   {"CONFLICT", id}             the idempotency key belongs to a task with other content
 --   {"TAKEN", id}                the id belongs to another task: use a new one
+--   {"FULL", queue, max_length}  the queue has max_length tasks in line: enqueue the task again later
 --   {"OWNER", id, status}        the owner has ended, or does not exist (status "")
 --   {"INVALID", field, why}      the task was not stored
 --   {"BROKEN", id, why}          a record that the task needs is damaged

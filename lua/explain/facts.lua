@@ -87,7 +87,7 @@ end
 local function tell_queue(tx, task, about, queue)
   put(about, "workers", ask("ZCOUNT", tx.key.workers, tx.now, "+inf"))
   put(about, "lined", ask("ZCARD", tx.key.ready .. task.queue))
-  put_fields(queue, tx.key.queue .. task.queue, {"paused", "running", "max_running", "rate", "per_ms", "burst", "full_at"})
+  put_fields(queue, tx.key.queue .. task.queue, {"paused", "running", "max_running", "max_length", "rate", "per_ms", "burst", "full_at"})
 end
 
 -- facts collects the facts about a live task (call/explain.lua lists them).

@@ -18,6 +18,7 @@ end
 --         LOST       the task no longer belongs to this claim
 --         CONFLICT   the idempotency key belongs to a task with another kind or payload
 --         TAKEN      the id belongs to another task
+--         FULL       the queue has its max_length of tasks in line
 --         OWNER      the owner of the child has ended, or does not exist
 --         BROKEN     a record cannot be read
 local function reject(word, sentence)

@@ -96,6 +96,9 @@ local refusals = {
   CONFLICT = function(answer)
     return "the idempotency key belongs to " .. answer[2] .. ", which has another kind or payload"
   end,
+  FULL = function(answer)
+    return "the queue " .. answer[2] .. " has reached its max_length of " .. answer[3] .. " in this partition: enqueue the task again later"
+  end,
   OWNER = function(answer)
     return "the owner " .. answer[2] .. (answer[3] == "" and " does not exist" or " has ended: it is " .. answer[3])
   end,

@@ -1,11 +1,12 @@
--- The controls of a queue: paused, limits of running tasks and of a rate.
+-- The controls of a queue: paused, limits of running tasks, of a rate, and of the length of its line.
 --
 -- @use store/later
 
 -- has_control reports whether a queue has a control. For the queue of this call, the requested values count.
 local function has_control(tx, other, queue, asked)
-  local c = redis.pcall("HMGET", tx.key.queue .. other, "paused", "max_running", "rate")
-  for i, name in ipairs({"paused", "max_running", "rate"}) do
+  local names = {"paused", "max_running", "rate", "max_length"}
+  local c = redis.pcall("HMGET", tx.key.queue .. other, unpack(names))
+  for i, name in ipairs(names) do
     local value = c.err or c[i]
     if other == queue and asked[name] then
       value = asked[name] ~= "" and asked[name]

@@ -3,6 +3,7 @@
 -- @use check/fields: fields, nones, pairs_of_fields
 -- @use check/values: names
 -- @use store/events: emit, escape
+-- @use store/index
 -- @use store/record
 -- @use store/state: live, owner
 -- @use store/tx: memo
@@ -279,6 +280,26 @@ local function simple(tx, task)
   end
 end
 
+-- full returns the answer for a root task whose queue has no place left in line. It counts what is in line now and what this call
+-- adds, and then what the call removes, which is rare. A task that gets in line later was accepted before: a delayed task, a
+-- hook, a retry. So does one that a person runs again.
+local function full(tx, f, d)
+  if d.available_at or f.role or f.retry_of then
+    return nil
+  end
+  local queue, line, known = f.queue, tx.key.ready .. f.queue, memo(tx, "lines")
+  local of = known[queue]
+  if not of then
+    of = {most = tonumber(redis.call("HGET", tx.key.queue .. queue, "max_length")), length = false}
+    of.length = of.most and redis.call("ZCARD", line)
+    known[queue] = of
+  end
+  local added = of.most and tx.sets[line] and #tx.sets[line].new / 2 or 0
+  if of.most and of.length + added >= of.most and of.length + added - index.removals(tx, line) >= of.most then
+    return {"FULL", queue, string.format("%d", of.most)}
+  end
+end
+
 -- plan checks a task that a caller wants to make. If the task exists already or is refused, it returns an answer.
 -- Otherwise it returns nil, its draft and its owner. It writes nothing for the task, but can end tasks that are late.
 --
@@ -287,7 +308,7 @@ local function plan(tx, task)
   local shape = task.shape
   local d = simple(tx, task)
   if d then
-    return nil, d
+    return tx.root.controlled and full(tx, shape.fields, d), d
   end
   local f, above, parent = shape.fields, owner(task.id), nil
   if not shape.checked then
@@ -324,6 +345,9 @@ local function plan(tx, task)
     return {"BROKEN", task.id, "the key of its payload already exists"}
   end
   answer, d = shared(tx, shape, parent)
+  if tx.root.controlled and not answer and not above then
+    answer = full(tx, f, d)
+  end
   return answer, d, parent
 end
 

@@ -50,7 +50,7 @@ func bases() []base {
 		of("repair names", "repair", "choice", "dry", "choice", "queue", "opaque", "hit", "opaque", "", "choice", "worker", "opaque", "w1", "opaque", "", "choice", "running", "opaque", "", "opaque", "go on"),
 		of("resolve", "resolve", "word", "call", "choice", "complete", "id", "0-o1", "opaque", "yes", "id", "0-a2.c", "opaque", "x"),
 		of("reject", "resolve", "word", "call", "choice", "fail", "id", "0-o1", "opaque", "no"),
-		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5),
+		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5, "choice", "max_length", "switch", 50),
 		of("drain", "drain", "word", "call", "queue", "hit", "upto", 100, "reason", "why"),
 		of("drain those of then", "drain", "word", "call", "queue", "hit", "upto", 100, "reason", "why", "seq", 15, "front", 0),
 		of("define", "define", "kindname", "kk", "name", "timeout_ms", "default", 5000, "name", "max_retries", "attempts", 2, "name", "retry_expression", "line", "true",

@@ -83,6 +83,8 @@ func TestFunctionsOfOtherLanguagesRefuseInWords(t *testing.T) {
 		{"the id of a partition that there cannot be", "curfew_enqueue", []any{"k", "id", "00-x"}, `CURFEW INVALID the id "00-x" is not the id of a task`},
 		{"the id of partition 999", "curfew_enqueue", []any{"k", "id", "999-x"}, `CURFEW INVALID the id "999-x" is not the id of a task`},
 		{"a key of another task", "curfew_enqueue", []any{"k", "idempotency_key", "k1"}, "CURFEW CONFLICT the idempotency key belongs to 0-p1, which has another kind or payload"},
+		{"a full queue", "curfew_enqueue", []any{"k", "queue", "slow"}, "CURFEW FULL the queue slow has reached its max_length of 1 in this partition: enqueue the task again later"},
+		{"a list for a full queue", "curfew_enqueue_many", []any{`[{"kind":"k"},{"kind":"k","queue":"slow"}]`}, "CURFEW FULL task 2: the queue slow has reached its max_length of 1"},
 		{"a child of nobody", "curfew_enqueue", []any{"k", "id", "0-nobody.c"}, "CURFEW OWNER the owner 0-nobody does not exist"},
 		{"a child of a task that has ended", "curfew_enqueue", []any{"k", "id", "0-e1.c"}, "CURFEW OWNER the owner 0-e1 has ended: it is CANCELLED"},
 

@@ -127,6 +127,7 @@ func (s *stage) fill(t *testing.T) {
 	s.call(t, "control", "slow", "rate", "1", "per_ms", "60000", "burst", "1")
 	s.call(t, "control", "hit", "max_running", "9")
 	s.take(t, "0-s1", "slow")
+	s.call(t, "control", "slow", "max_length", "1")
 	for _, id := range []string{"0-a1", "0-a2"} {
 		s.task(t, "id", id, "queue", "agents")
 		s.take(t, id, "agents")

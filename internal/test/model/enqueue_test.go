@@ -98,7 +98,25 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 	if f["warn_percent"] != "" && t.final() == 0 {
 		return nil, "INVALID warn_percent"
 	}
+	if owner == nil && m.full(t) {
+		return nil, fmt.Sprint("FULL ", t.queue(), " ", m.list(t.queue()).controls["max_length"])
+	}
 	return t, ""
+}
+
+// full reports whether no place in line is left for a new root task.
+func (m *model) full(t *modelTask) bool {
+	q := m.queues[t.queue()]
+	if q == nil || q.control("max_length") == 0 || t.available != 0 || t.given["role"] != "" || t.given["retry_of"] != "" {
+		return false
+	}
+	var length int64
+	for _, o := range m.tasks {
+		if o.queue() == t.queue() && o.status == queue.Pending && o.available == 0 && o.given["role"] == "" {
+			length++
+		}
+	}
+	return length >= q.control("max_length")
 }
 
 // deadline returns the deadline of a new task: by its own time, or by its share of the owner's

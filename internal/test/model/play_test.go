@@ -270,7 +270,7 @@ func (p *player) control(t *rapid.T) {
 		{"rate": "1", "per_ms": "5", "burst": "1"}, {"paused": ""}, {"max_running": "2"}, {"max_running": "1"}, {"max_running": ""},
 		{"rate": "3", "per_ms": "10", "burst": "3"}, {"max_running": ""}, {"rate": "", "per_ms": "", "burst": ""},
 		{"rate": "2", "per_ms": "5", "burst": "1"}, {"paused": "", "max_running": "1", "rate": "1", "per_ms": "2", "burst": "2"},
-		{"paused": "1"},
+		{"paused": "1"}, {"max_length": "1"}, {"max_length": "4"}, {"max_length": ""}, {"max_length": ""},
 	}).Draw(t, "controls")
 	p.play(t, func(t *rapid.T) {
 		args := []any{line}

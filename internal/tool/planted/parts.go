@@ -30,6 +30,7 @@ var parts = map[string]part{
 	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestEntriesOfOtherPrograms/^redis$|^TestAllEventsOfMany", nil},
 	"repair":      {"internal/audit", "^TestEachPlantedInconsistencyIsRepaired$/^redis$", nil},
 	"types":       {"queue", "^TestResultsOfTypes$/^redis$|^TestTheCheckOfAResultIsBounded$/^redis$|^TestTheResultOfANodeIsText$/^redis$", nil},
+	"lengths":     {"queue", "^TestAFullQueueRefusesTasks$/^redis$", nil},
 	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
 }
 

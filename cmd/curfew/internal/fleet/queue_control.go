@@ -133,16 +133,21 @@ func drain(c *cli.Context, q *queue.Queue, l lines.Queue) error {
 func queueLimitCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "limit",
-		Usage:     "limit how many tasks of a queue run at once, and how many start in a time",
+		Usage:     "limit how many tasks of a queue run at once, start in a time, and are in line",
 		ArgsUsage: "QUEUE",
 		Description: `A limit holds for all workers together, and applies to the tasks that are claimed from now on. What is not named stays as it
 is; 0 or none removes a limit. The partitions share a limit, so it must be at least their number, and should be a multiple.
 
+While --length tasks are in line, new tasks are refused, and the producer can try again later. Children of agents, hooks and
+retries are not refused. Delayed tasks are not in line until they start.
+
     curfew queue limit mail --running 20 --rate 100/1s --burst 10
+    curfew queue limit mail --length 10000
     curfew queue limit mail --rate none`,
 		Flags: append(controlFlags(),
 			&cli.StringFlag{Name: "running", Usage: "how many run at once; 0 or none: no limit"},
 			&cli.StringFlag{Name: "rate", Usage: "how many start in a time, such as 10/1s; 0 or none: no limit"},
+			&cli.StringFlag{Name: "length", Usage: "how many are in line before new tasks are refused; 0 or none: no limit"},
 			&cli.StringFlag{Name: "burst", Usage: "how many start at once after a rest, with --rate (default: as many as the rate)"}),
 		Action: func(c *cli.Context) error {
 			limits, err := limitsOf(c)
@@ -156,24 +161,23 @@ is; 0 or none removes a limit. The partitions share a limit, so it must be at le
 
 // limits are the limits to set. A nil limit is not changed.
 type limits struct {
-	running *int
-	rate    *queue.Rate
+	running, length *int
+	rate            *queue.Rate
 }
 
 // limitsOf reads the flags before anything is changed, so that a wrong one changes nothing.
 func limitsOf(c *cli.Context) (l limits, err error) {
-	if !c.IsSet("running") && !c.IsSet("rate") {
+	if !c.IsSet("running") && !c.IsSet("rate") && !c.IsSet("length") {
 		if c.IsSet("burst") {
 			return l, app.UsageOf(c, "--burst needs --rate")
 		}
-		return l, app.UsageOf(c, "queue limit needs --running or --rate")
+		return l, app.UsageOf(c, "queue limit needs --running, --rate or --length")
 	}
-	if c.IsSet("running") {
-		n, err := wholeOrNone(c.String("running"))
-		if err != nil {
-			return l, app.UsageOf(c, "--running %s: write a whole number such as 20, or none", strconv.Quote(refusal.Clip(c.String("running"))))
-		}
-		l.running = &n
+	if l.running, err = numberOf(c, "running", "20"); err != nil {
+		return l, err
+	}
+	if l.length, err = numberOf(c, "length", "10000"); err != nil {
+		return l, err
 	}
 	if c.IsSet("rate") {
 		if l.rate, err = rateOf(c); err != nil {
@@ -193,13 +197,21 @@ func limitsOf(c *cli.Context) (l limits, err error) {
 	return l, nil
 }
 
-// wholeOrNone reads a whole number that is not negative; none is 0.
-func wholeOrNone(text string) (int, error) {
+// numberOf reads a flag that is a whole number or none, which is 0. It returns nil if the flag is not set.
+func numberOf(c *cli.Context, name, example string) (*int, error) {
+	text := c.String(name)
+	if !c.IsSet(name) {
+		return nil, nil
+	}
 	if text == "none" {
-		return 0, nil
+		return new(int), nil
 	}
 	n, err := strconv.ParseUint(text, 10, 31)
-	return int(n), err
+	if err != nil {
+		return nil, app.UsageOf(c, "--%s %s: write a whole number such as %s, or none", name, strconv.Quote(refusal.Clip(text)), example)
+	}
+	number := int(n)
+	return &number, nil
 }
 
 // rateOf reads --rate: 10/1s, 10/s or none.
@@ -233,6 +245,11 @@ func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 	var err error
 	if l.running != nil {
 		if n, err = q.LimitRunning(c.Context, name, *l.running); err != nil {
+			return err
+		}
+	}
+	if l.length != nil {
+		if n, err = q.LimitLength(c.Context, name, *l.length); err != nil {
 			return err
 		}
 	}

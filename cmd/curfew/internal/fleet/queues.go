@@ -49,6 +49,9 @@ func limitsText(l lines.Queue) string {
 		}
 		words = append(words, word)
 	}
+	if l.MaxLength > 0 {
+		words = append(words, app.Grouped(l.MaxLength)+" in line")
+	}
 	if words == nil {
 		return "-"
 	}

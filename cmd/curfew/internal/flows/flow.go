@@ -29,7 +29,7 @@ func failure(err error) error {
 	switch {
 	case errors.Is(err, refusal.ErrNotFound):
 		return cli.Exit(err.Error(), app.ExitNotFound)
-	case errors.Is(err, refusal.ErrConflict):
+	case errors.Is(err, refusal.ErrConflict), errors.Is(err, refusal.ErrQueueFull):
 		return cli.Exit(err.Error(), app.ExitRefused)
 	}
 	return err

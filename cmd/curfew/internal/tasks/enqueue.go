@@ -155,7 +155,7 @@ func taskOf(c *cli.Context, words []string) (task queue.Task, err error) {
 func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 	r, err := q.Enqueue(c.Context, task)
 	switch {
-	case errors.Is(err, refusal.ErrConflict), errors.Is(err, refusal.ErrOwnerEnded):
+	case errors.Is(err, refusal.ErrConflict), errors.Is(err, refusal.ErrOwnerEnded), errors.Is(err, refusal.ErrQueueFull):
 		return cli.Exit(err.Error(), app.ExitRefused)
 	case errors.Is(err, refusal.ErrNotFound):
 		return cli.Exit(err.Error(), app.ExitNotFound)
