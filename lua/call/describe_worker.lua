@@ -3,8 +3,8 @@
 --
 -- ARGV[1]  worker
 -- ARGV[2]  state   running, or draining: it finishes the tasks that it holds and takes no more
--- ARGV[3]  about   a JSON object of up to 4096 bytes, for people. Empty: unchanged. Three of its fields say what the worker can
---                  run: kinds; queues (an object with their names) or strict (a list); program, a word that differs
+-- ARGV[3]  about   a JSON object of up to 4096 bytes. Empty: unchanged. Most of it is for people. Three of its fields say what the
+--                  worker can run: kinds; queues (an object with their names) or strict (a list); program, a word that differs
 --                  between programs whose code differs. A worker that names no kinds, or no queues, may serve any
 --
 -- Returns  {"OK"}

@@ -13,7 +13,7 @@
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/values: names, whole
--- @use queue/held_sets
+-- @use queue/queue: held_sets
 -- @use store/index
 -- @use store/later
 -- @use store/record

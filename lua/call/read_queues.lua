@@ -9,7 +9,7 @@
 -- Flags    no-writes
 --
 -- @use check/values: whole
--- @use queue/held_sets
+-- @use queue/queue: held_sets
 -- @use store/try: attempt
 -- @use store/tx: begin_read
 local clocks = {"deadlines", "limits", "delayed", "waits", "workers", "draining", "retained", "broken"}

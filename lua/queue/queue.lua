@@ -4,7 +4,7 @@
 -- @use store/later
 -- @use store/messages: alarm
 -- @use store/record
--- @use store/try
+-- @use store/try: attempt, try
 -- @use store/tx: last, memo
 
 -- own returns what a unit of work changes of queues:
@@ -350,4 +350,24 @@ local function write_queues(tx)
     recount_running(tx)
   end
   wake.write(tx)
+end
+
+local no_sets = {} -- is not changed
+
+-- held_sets returns the sets of held tasks of each queue, each set as store/state.lua: set_of names it. If the list of sets cannot be
+-- read, there are none.
+local function held_sets(tx)
+  local sets = attempt("ZRANGE", tx.key.holds, 0, -1)
+  if sets.err or not sets[1] then
+    return no_sets
+  end
+  local of = {}
+  for _, set in ipairs(sets) do
+    local queue = string.match(set, "^([^,]+),[^,]")
+    if queue then
+      of[queue] = of[queue] or {}
+      table.insert(of[queue], set)
+    end
+  end
+  return of
 end

@@ -16,8 +16,8 @@ local function name_all(root)
     result = p .. "result:",       -- string   + id: a result or error that is too large for the state
     children = p .. "children:",   -- list     + id: ids of all children of a task
     ready = p .. "ready:",         -- zset     + queue: ids that can be fetched, by priority and sequence
-    held = p .. "held:",           -- zset     + set: ids that no live worker can run, by the place in line that they go back to (store/state.lua: set_of)
-    holds = p .. "holds",          -- zset     the names of these sets, by when the first task was held
+    held = p .. "held:",           -- zset     + set: ids that no live worker can run, in the order in which they are claimed (store/state.lua: set_of)
+    holds = p .. "holds",          -- zset     the names of these sets
     queue = p .. "queue:",         -- hash     + queue: counters of running and ended tasks; paused, max_running, max_length, rate
     wake = p .. "wake:",           -- list     + queue: at most one token, for one idle worker
     dead = p .. "dead:",           -- zset     + queue: FAILED and CANCELLED ids still kept, by end

@@ -10,8 +10,7 @@
 -- Tasks that the same workers can run are in one set (store/state.lua: held_set), and holds lists the sets. So no call looks at
 -- tasks one by one.
 --
--- @use queue/held_sets
--- @use queue/queue: wake
+-- @use queue/queue: held_sets, wake
 -- @use store/events: emit
 -- @use store/later
 -- @use store/record
@@ -79,8 +78,10 @@ end
 --   worker  the worker as read_worker returns it, or its name
 local function fitting(tx, worker)
   local of = held_sets(tx)
-  if type(worker) == "string" then
-    worker = next(of) and read_worker(tx, worker)
+  if not next(of) then
+    return of
+  elseif type(worker) == "string" then
+    worker = read_worker(tx, worker)
   end
   for _, sets in pairs(of) do
     for i = #sets, 1, -1 do
