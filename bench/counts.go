@@ -228,21 +228,22 @@ func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error
 	return nil
 }
 
-// isCall reports whether a command calls a script. Heartbeats do not count: RunOne sends more of
+// isCall reports whether a command calls a script. Heartbeats and descriptions do not count: RunOne sends more of
 // them than a worker does. Nor does the EVAL that loads a script into a new server.
 func isCall(cmd redis.Cmder) bool {
 	args := cmd.Args()
-	return (cmd.Name() == "fcall" || cmd.Name() == "evalsha") && len(args) > 1 && !slices.Contains(heartbeats(), fmt.Sprint(args[1]))
+	return (cmd.Name() == "fcall" || cmd.Name() == "evalsha") && len(args) > 1 && !slices.Contains(ofLease(), fmt.Sprint(args[1]))
 }
 
-// heartbeats returns the two names of the heartbeat script, on servers with and without Functions.
-var heartbeats = sync.OnceValue(func() (names []string) {
+// ofLease returns the names of the scripts with which a worker keeps its lease and describes itself, on servers with and
+// without Functions.
+var ofLease = sync.OnceValue(func() (names []string) {
 	for _, functions := range []bool{true, false} {
 		library, err := lua.Load(lua.Options{Functions: functions})
 		if err != nil {
 			panic(err) // the scripts are part of the program
 		}
-		names = append(names, library.Handle("heartbeat"))
+		names = append(names, library.Handle("heartbeat"), library.Handle("describe_worker"))
 	}
 	return names
 })

@@ -74,7 +74,7 @@ type Explanation struct {
 	// for a PENDING task that never waited.
 	GivenBack int64 `json:"given_back,omitempty"`
 
-	Held   queue.HeldReason `json:"held,omitempty"`    // with WhyHeld
+	Held   queue.HeldReason `json:"held,omitempty"`    // with WhyHeld, and if it ended while it was held
 	HeldBy string           `json:"held_by,omitempty"` // programs that could not replay it, with commas between
 
 	Line *ExplainedLine `json:"line,omitempty"` // set for a task in line

@@ -173,6 +173,10 @@ func (e *Explanation) detail() string {
 		return e.leaseText("CANCELLED")
 	case WhyTimedOut, WhyOwnerEnded:
 		switch {
+		case e.Held == queue.HeldUnhandled:
+			return "No live worker had a handler for its kind, so it was held."
+		case e.Held == queue.HeldDiverged:
+			return "No live worker could replay it, because its code had changed, so it was held."
 		case !e.End.NeverStarted:
 		case len(e.Warnings) > 0:
 			return "It was never started."

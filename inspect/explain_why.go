@@ -279,6 +279,7 @@ func (o *observed) explainEnd(e *Explanation) {
 		e.End.KeptBy = names.OwnerOf(o.id)
 	}
 	e.Bound, e.EndsBy = Bound{Kind: BoundFinal}, Bound{Kind: BoundFinal}
+	e.Held, e.HeldBy = queue.HeldReason(r["held"]), r["held_by"]
 	if e.End.NeverStarted = o.neverStarted(); e.End.NeverStarted {
 		o.explainHold(e, &ExplainedLine{Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"), Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running")})
 		o.explainWorkers(e)

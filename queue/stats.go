@@ -20,12 +20,13 @@ type QueueStats struct {
 	MaxRunning                                       int64 // over all partitions; 0: no limit
 	MaxLength                                        int64 // over all partitions; 0: no limit
 	Rate                                             Rate  // over all partitions; zero: no limit
+	Held                                             int64 // tasks that no live worker can run: see Stats.Held
 	Dead                                             int64 // FAILED and CANCELLED tasks whose records are still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
 }
 
 // Held counts tasks that are held for the same reason: no live worker can run them. They are not in
-// line, and go back as soon as a worker starts that can.
+// line, and go to the first worker that can.
 type Held struct {
 	Queue  string
 	Kind   string
@@ -146,7 +147,7 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 		queues[name] = s
 	}
 	addOpenWaits(waits, n)
-	sum.addHeld(name, n)
+	s.Held += sum.addHeld(name, n)
 	s.Ready += n["ready"]
 	s.Running += n["running"]
 	s.Waiting += n["waiting"]
@@ -165,8 +166,8 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 	return nil
 }
 
-// addHeld adds the sets held,KIND and held,KIND,PROGRAMS of a queue in a partition.
-func (s *Stats) addHeld(queue string, n map[string]int64) {
+// addHeld adds the sets held,KIND and held,KIND,PROGRAMS of a queue in a partition, and returns how many tasks they have.
+func (s *Stats) addHeld(queue string, n map[string]int64) (tasks int64) {
 	for name, count := range n {
 		words := strings.SplitN(name, ",", 3)
 		if words[0] != "held" || len(words) == 1 || count == 0 {
@@ -181,7 +182,9 @@ func (s *Stats) addHeld(queue string, n map[string]int64) {
 			i, s.Held = len(s.Held), append(s.Held, h)
 		}
 		s.Held[i].Tasks += count
+		tasks += count
 	}
+	return tasks
 }
 
 // addOpenWaits adds the counters bounded_MODE and unbounded_MODE of a queue.

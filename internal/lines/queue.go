@@ -13,6 +13,7 @@ type Queue struct {
 	Ready      int64         `json:"ready"`
 	Running    int64         `json:"running"`
 	Waiting    int64         `json:"waiting"`
+	Held       int64         `json:"held,omitempty"`
 	Dead       int64         `json:"dead"`
 	Paused     int           `json:"paused"`
 	MaxRunning int64         `json:"max_running,omitempty"`
@@ -30,7 +31,7 @@ type Queue struct {
 
 // OfQueue returns the line of a queue, without the number of its workers.
 func OfQueue(s queue.QueueStats) Queue {
-	l := Queue{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Dead: s.Dead, MaxRunning: s.MaxRunning, MaxLength: s.MaxLength,
+	l := Queue{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Held: s.Held, Dead: s.Dead, MaxRunning: s.MaxRunning, MaxLength: s.MaxLength,
 		Rate: s.Rate.N, Per: s.Rate.Per, Burst: s.Rate.Burst,
 		Enqueued: s.Enqueued, Completed: s.Completed, Failed: s.Failed, Cancelled: s.Cancelled, TimedOut: s.TimedOut}
 	if s.Paused {

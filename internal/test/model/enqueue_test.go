@@ -112,7 +112,7 @@ func (m *model) full(t *modelTask) bool {
 	}
 	var length int64
 	for _, o := range m.tasks {
-		if o.queue() == t.queue() && o.status == queue.Pending && o.available == 0 && o.given["role"] == "" {
+		if o.queue() == t.queue() && o.status == queue.Pending && o.available == 0 && o.heldAt == 0 && o.given["role"] == "" {
 			length++
 		}
 	}
