@@ -79,7 +79,7 @@ type Task struct {
 	MaxRetries int
 	// Backoff is the time between attempts. Defaults to the back-off of the kind. If the kind has none
 	// either, it is 1 s, doubled by each retry up to 10 minutes, less up to 20 percent, and so short
-	// that all retries together wait at most half of the task's time: with five retries and a Timeout
+	// that the first ten retries wait at most half of the task's time: with five retries and a Timeout
 	// of 500 ms, 50 ms. (For a node of a flow it is 0, because the definition has the back-off.) If the
 	// next attempt could not start before the task's deadline, there is no retry.
 	Backoff Backoff

@@ -182,9 +182,9 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 	before := len(x.findings)
 	crew := inspect.CrewOf(workers)
 	for _, s := range stats.Queues {
-		if s.MaxLength > 0 && s.Ready >= s.MaxLength {
+		if s.MaxLength > 0 && s.Ready+s.Held >= s.MaxLength {
 			x.report(Warn, "queues", fmt.Sprintf("queue %s is full: %s in line, and its maximum length is %d, so new tasks are refused", s.Queue,
-				counted(s.Ready, "task is", "tasks are"), s.MaxLength), "run more workers, or raise it with `curfew queue limit "+s.Queue+" --length`")
+				counted(s.Ready+s.Held, "task is", "tasks are"), s.MaxLength), "run more workers, or raise it with `curfew queue limit "+s.Queue+" --length`")
 		}
 		if s.Ready == 0 {
 			continue

@@ -32,7 +32,7 @@ var All = []Field{
 
 	{Name: "max_retries", Go: "MaxRetries", Type: Number, By: Kind, Most: most, Flag: "retries", Help: "how often a failed attempt is retried"},
 	{Name: "backoff_ms", Go: "Backoff.Delay", Type: Span, By: Kind, ZeroIsNone: true, JSON: "backoff_delay_ms",
-		Help: "the time before the first retry; 0 retries at once (default: 1s, doubled up to 10m, with jitter 20, in all half of the time at most)"},
+		Help: "the time before the first retry; 0 retries at once (default: 1s, doubled up to 10m, with jitter 20, and half of the time for ten retries)"},
 	{Name: "backoff_max_ms", Go: "Backoff.Max", Type: Span, By: Kind, Help: "the longest time between attempts (default: 1d, if a delay is given)"},
 	{Name: "backoff", Go: "Backoff.Exponential", Type: Word, By: Kind, Words: []string{"constant", "exponential"},
 		Help: "how the time between attempts grows: constant or exponential; constant if only a delay is given"},

@@ -39,15 +39,16 @@ local function fill_backoff(f)
   end
 end
 
--- set_backoff sets the usual back-off: 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. All pauses together take
--- at most half of the time that the task has, so that the attempts have the other half. The record stores it: a task keeps the
--- back-off that it was made with. Tasks of one shape can have other owners, and so another time: it is computed for each draft.
+-- set_backoff sets the usual back-off: 1 s, doubled by each retry up to 10 minutes, less up to 20 percent. The pauses before the
+-- first ten retries take at most half of the time that the task has, so that the attempts have the other half. A task with a million
+-- retries, which means until its time is up, would have no pauses otherwise. The record stores it: a task keeps the back-off that it was
+-- made with. Tasks of one shape can have other owners, and so another time: it is computed for each draft.
 --
 --   time  the ms from when the task can start until its time is up; nil: it has no limit
 local function set_backoff(f, time)
   local longest = f.usual_backoff
   if time then
-    longest = math.max(1, math.min(longest, math.floor(time / (2 * f.max_retries))))
+    longest = math.max(1, math.min(longest, math.floor(time / (2 * math.min(f.max_retries, 10)))))
   end
   f.backoff, f.jitter = f.backoff or "exponential", f.jitter or "20"
   f.backoff_ms, f.backoff_max_ms = string.format("%d", math.min(longest, 1000)), string.format("%d", longest)

@@ -2,10 +2,12 @@
 --
 -- @use check/fields: fields, nones, pairs_of_fields
 -- @use check/values: names
+-- @use queue/queue: held_sets
 -- @use store/events: emit, escape
 -- @use store/index
 -- @use store/record
 -- @use store/state: live, owner
+-- @use store/try: attempt
 -- @use store/tx: memo
 -- @use task/body: payload
 -- @use task/create: defaults, draft, fill_backoff
@@ -280,8 +282,17 @@ local function simple(tx, task)
   end
 end
 
--- full returns the answer for a root task whose queue has no place left in line. It counts what is in line now and what this call
--- adds, and then what the call removes, which is rare. A task that gets in line later was accepted before: a delayed task, a
+-- count_held returns how many tasks of a queue are held.
+local function count_held(tx, queue)
+  local n = 0
+  for _, set in ipairs(held_sets(tx)[queue] or {}) do
+    n = n + (tonumber(attempt("ZCARD", tx.key.held .. set)) or 0)
+  end
+  return n
+end
+
+-- full returns the answer for a root task whose queue has no place left in line. It counts what is in line or held now, what this
+-- call adds, and then what the call removes, which is rare. A task that gets in line later was accepted before: a delayed task, a
 -- hook, a retry. So does one that a person runs again.
 local function full(tx, f, d)
   if d.available_at or f.role or f.retry_of then
@@ -291,7 +302,7 @@ local function full(tx, f, d)
   local of = known[queue]
   if not of then
     of = {most = tonumber(redis.call("HGET", tx.key.queue .. queue, "max_length")), length = false}
-    of.length = of.most and redis.call("ZCARD", line)
+    of.length = of.most and redis.call("ZCARD", line) + count_held(tx, queue)
     known[queue] = of
   end
   local added = of.most and tx.sets[line] and #tx.sets[line].new / 2 or 0

@@ -112,7 +112,7 @@ func (m *model) full(t *modelTask) bool {
 	}
 	var length int64
 	for _, o := range m.tasks {
-		if o.queue() == t.queue() && o.status == queue.Pending && o.available == 0 && o.heldAt == 0 && o.given["role"] == "" {
+		if o.queue() == t.queue() && o.status == queue.Pending && o.available == 0 && o.given["role"] == "" {
 			length++
 		}
 	}
@@ -256,7 +256,7 @@ func (m *model) create(t *modelTask) {
 func (m *model) setBackoff(t *modelTask) {
 	longest := cmp.Or(t.ms("backoff_max_ms"), 600_000)
 	if t.final() != 0 {
-		longest = max(1, min(longest, (t.final()-max(t.available, m.now))/(2*t.ms("max_retries"))))
+		longest = max(1, min(longest, (t.final()-max(t.available, m.now))/(2*min(t.ms("max_retries"), 10))))
 	}
 	delete(t.given, "usual_backoff")
 	t.given["backoff_ms"], t.given["backoff_max_ms"] = fmt.Sprint(min(longest, 1000)), fmt.Sprint(longest)
