@@ -212,6 +212,9 @@ func (a *Agent) judge(err error) error {
 	if err := a.checkReplayed(); err != nil {
 		return worker.Diverged(err)
 	}
+	if err := a.startAdded(); err != nil {
+		return err
+	}
 	if err := a.checkAwaited(); err != nil {
 		return worker.Discard(err)
 	}

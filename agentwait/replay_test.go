@@ -236,11 +236,6 @@ func TestAReplayThatDiffersIsGivenBack(t *testing.T) {
 			echo(a, "z")
 			return await(a, x, y)
 		}, []string{"was no child 0-", ".3 before its wait for all of 2 (1 2), and is now child 0-"}},
-		"one more child with a name, and the agent ends": {join, func(a *agent, _ string) (string, error) {
-			x, y := echo(a, "x"), echo(a, "y")
-			agentwait.Schedule[string](a, "more", queue.Task{Kind: "echo", ID: "more"})
-			return await(a, x, y)
-		}, []string{"was no child 0-", ".more, and is now child 0-", ".more of kind echo", "the handler returned without creating it: wait for it, or call Start"}},
 		"another member after the first 20": {
 			func(a *agent, _ string) (string, error) { f := many(a); return await(a, append(f[:20:20], f[21])...) },
 			func(a *agent, _ string) (string, error) { f := many(a); return await(a, f[:21]...) },
@@ -337,6 +332,11 @@ func TestChildrenWithNamesAreMatchedByName(t *testing.T) {
 			named(a, "more")
 			return old(a, "")
 		}, `"x y last"`, 4},
+		"one more child, and the agent ends after its wait": {func(a *agent, _ string) (string, error) {
+			named(a, "more")
+			x := named(a, "x")
+			return join(a, x, named(a, "y"))
+		}, `"x y"`, 1},
 		"one more child, and Start after the wait": {func(a *agent, _ string) (string, error) {
 			named(a, "more")
 			x := named(a, "x")
@@ -361,6 +361,9 @@ func TestChildrenWithNamesAreMatchedByName(t *testing.T) {
 				t.Errorf("%d tasks ran after the change, want %d", ran, c.tasks)
 			}
 			s.completed(id, c.result)
+			if strings.HasPrefix(name, "one more child") {
+				s.get(id + ".more")
+			}
 		})
 	}
 }

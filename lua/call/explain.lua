@@ -33,9 +33,10 @@
 -- @use task/finish: load_task
 -- @use wait/wait: read_wait
 
--- end_next ends an agent and its children that a clock has, in its order.
+-- end_next ends an agent and its children that a clock has, in its order. It looks at 100 entries, and returns whether there are more.
 local function end_next(tx, agent, clock, bound)
-  for _, id in ipairs(attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, 100)) do
+  local ids = attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, 100)
+  for _, id in ipairs(ids) do
     if id == agent or owner(id) == agent then
       tx.on = id
       load_task(tx, id)
@@ -44,27 +45,28 @@ local function end_next(tx, agent, clock, bound)
   if tx.waits then
     wake_agents(tx)
   end
+  return #ids == 100
 end
 
--- after_sweep returns what a sweep at this instant decides about an agent and its children. Nothing of it is written.
+-- after_sweep returns what a sweep at this instant decides about an agent and its children, and whether the next sweep decides more.
+-- Nothing of it is written.
 local function after_sweep(tx, agent)
   local decisions = memo(tx, "after a sweep")
-  local other = decisions[agent]
-  if not other then
-    other = begin(tx.key.root)
+  if not decisions[agent] then
+    local other = begin(tx.key.root)
     other.at, other.now = tx.at, tx.now
     read_root(other)
-    decisions[agent] = other
-    end_next(other, agent, "deadlines", "(" .. tx.now)
-    end_next(other, agent, "limits", "(" .. tx.now)
-    end_next(other, agent, "delayed", tx.now)
+    local more = end_next(other, agent, "deadlines", "(" .. tx.now)
+    more = end_next(other, agent, "limits", "(" .. tx.now) or more
+    more = end_next(other, agent, "delayed", tx.now) or more
     local w = read_wait(other, agent)
     if w and w.state == "open" then
       count_wait(other, agent, w, {}, other.at)
       wake_agents(other)
     end
+    decisions[agent] = {tx = other, more = more or other.left.cancel <= 0}
   end
-  return other
+  return decisions[agent].tx, decisions[agent].more
 end
 
 local function decide(tx, task)
@@ -73,8 +75,9 @@ local function decide(tx, task)
   -- agent, whose time in line ends its children.
   local agent = over and task.owner and not task.cancel_at and record.get(tx, task.owner)
   if agent and agent.status == "WAITING" then
-    local after = record.get(after_sweep(tx, task.owner), task.id)
-    over = not live(after) and after or over.reason ~= "wait_timeout" and over
+    local other, more = after_sweep(tx, task.owner)
+    local after = record.get(other, task.id)
+    over = not live(after) and after or (more or over.reason ~= "wait_timeout") and over
   end
   return over
 end

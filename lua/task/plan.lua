@@ -293,9 +293,9 @@ end
 
 -- full returns the answer for a root task whose queue has no place left in line. It counts what is in line or held now, what this
 -- call adds, and then what the call removes, which is rare. A task that gets in line later was accepted before: a delayed task, a
--- hook, a retry. So does one that a person runs again.
+-- hook, a retry.
 local function full(tx, f, d)
-  if d.available_at or f.role or f.retry_of then
+  if d.available_at or f.role then
     return nil
   end
   local queue, line, known = f.queue, tx.key.ready .. f.queue, memo(tx, "lines")
