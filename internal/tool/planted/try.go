@@ -161,7 +161,7 @@ func (g *ground) begin() error {
 	return nil
 }
 
-var uses = regexp.MustCompile(`(?m)^-- @use (\S+)`)
+var uses = regexp.MustCompile(`(?m)^-- @use ([^\s:]+)`)
 
 // reachable adds a file of the Lua, and all that it uses, to those that the model can reach.
 func (g *ground) reachable(name string) error {
