@@ -73,7 +73,7 @@ func (n *namespace) enqueue(payload string, ids []string, fields ...any) {
 // fetch returns the claims of a fetch from queue q, five values each.
 func (n *namespace) fetch(worker string, seq, most int) []any {
 	n.Helper()
-	return n.call("fetch", worker, seq, most, 60000, "q", most)[1].([]any)[1:]
+	return n.call("fetch", worker, seq, most, 60000, 0, "q", most)[1].([]any)[1:]
 }
 
 // ids returns the first of each five values.
@@ -116,11 +116,11 @@ func TestAFetchReturnsUpTo500TasksAndAfterOutcomesUpTo600WithThem(t *testing.T) 
 		for i := 0; i < 5*300; i += 5 {
 			args = append(args, claims[i], claims[i+1], "complete", "")
 		}
-		reply := n.call("settle", append(args, 2, 1000, 60000, "q", 1000)...)
+		reply := n.call("settle", append(args, 2, 1000, 60000, 0, "q", 1000)...)
 		if taken := len(reply[2].([]any)[1:]) / 5; taken != 300 {
 			n.Errorf("settle of 300 outcomes took %d tasks, want 300", taken)
 		}
-		for _, ask := range [][]any{nil, {3, 0, 60000, "q", 1}} {
+		for _, ask := range [][]any{nil, {3, 0, 60000, 0, "q", 1}} {
 			if reply := n.call("settle", append([]any{"w", "c2", 0}, ask...)...); fmt.Sprint(reply[1:]) != "[[] [1000]]" {
 				n.Errorf("settle that requests %v = %v, want look 1000 and no claim", ask, reply[1:])
 			}
@@ -244,7 +244,7 @@ func TestAWorkerIsDescribedAsLongAsItsLease(t *testing.T) {
 		n.gives("INVALID about has 4097 bytes, the limit is 4096", "describe_worker", "w", "running", strings.Repeat("x", 4097))
 
 		n.enqueue("", []string{"0-b"})
-		if reply := n.call("fetch", "w", 2, 1, 60000, "q", 1); fmt.Sprint(reply[1]) != "[-1]" {
+		if reply := n.call("fetch", "w", 2, 1, 60000, 0, "q", 1); fmt.Sprint(reply[1]) != "[-1]" {
 			n.Errorf("fetch of a worker that must stop = %v, want look -1 and no claim", reply[1])
 		}
 		if reply := n.call("heartbeat", "w", 60000, 2, "0-a", "1", ""); fmt.Sprint(reply[2:]) != "[[- 0 stop]]" {

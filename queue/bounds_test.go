@@ -74,7 +74,7 @@ func TestTheFirstValueBeyondABoundIsRefused(t *testing.T) {
 				"[INVALID id belongs beside its task, not among the fields]"},
 			{"a payload among the fields", "enqueue", []any{1, 2, "kind", "k", "payload", "x", 1, "0-t", ""},
 				"[INVALID payload belongs beside its task, not among the fields]"},
-			{"a lease of 0 ms", "fetch", []any{"w2", 1, 1, 0, "default", 1}, "!"},
+			{"a lease of 0 ms", "fetch", []any{"w2", 1, 1, 0, 0, "default", 1}, "!"},
 		} {
 			t.Run(strings.ReplaceAll(row.claim, " ", "_"), func(t *testing.T) {
 				if got := s.call(t, row.script, row.args...); got != row.want {
@@ -161,7 +161,7 @@ func TestACallRefusesANamespaceOfAnotherVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := redistest.Dump(t, rdb, s.q.Root(0))
-		_, err := s.library.Run(ctx, rdb, "fetch", s.q.Root(0), "w1", 1, 1, time.Second.Milliseconds(), "default", 1)
+		_, err := s.library.Run(ctx, rdb, "fetch", s.q.Root(0), "w1", 1, 1, time.Second.Milliseconds(), 0, "default", 1)
 		var raised *lua.ScriptError
 		if !errors.As(err, &raised) || !strings.Contains(err.Error(), "have version 3, and these functions work with versions up to 2") {
 			t.Errorf("fetch = %v, want an error that names both versions", err)

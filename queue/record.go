@@ -72,7 +72,7 @@ type Record struct {
 	GraceEnds   time.Time   // when that grace ends
 	Code        int         // the exit code, if the handler gave one
 
-	Held   HeldReason // why no live worker can run it, if it is PENDING and therefore not in line; otherwise ""
+	Held   HeldReason // why it is held and not in line, if it is; otherwise ""
 	HeldAt time.Time  // since when
 
 	// Progress is the newest progress that a handler reported, and ProgressAt when Redis first
@@ -230,6 +230,9 @@ func ReadRecord(id string, answer any) (*Record, error) {
 	if r.Status == Pending {
 		r.AvailableAt = engine.Instant(f["available_at"])
 		r.Held, r.HeldAt = HeldReason(f["held"]), engine.Instant(f["held_at"])
+		if r.Held == "" && r.LeaseLosses > 0 && r.AvailableAt.IsZero() {
+			r.Held, r.HeldAt = HeldSuspect, engine.Instant(f["ready_at"])
+		}
 	}
 	if payload := engine.Text(words[1]); payload != "" {
 		r.Payload = []byte(payload)

@@ -20,13 +20,13 @@ type QueueStats struct {
 	MaxRunning                                       int64 // over all partitions; 0: no limit
 	MaxLength                                        int64 // over all partitions; 0: no limit
 	Rate                                             Rate  // over all partitions; zero: no limit
-	Held                                             int64 // tasks that no live worker can run: see Stats.Held
+	Held                                             int64 // tasks that are held beside the line: see Stats.Held
 	Dead                                             int64 // FAILED and CANCELLED tasks whose records are still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
 }
 
-// Held counts tasks that are held for the same reason: no live worker can run them. They are not in
-// line, and go to the first worker that can.
+// Held counts tasks that are held for the same reason: only some workers can run them, and perhaps no
+// live one. They are not in line, and go to the first worker that can.
 type Held struct {
 	Queue  string
 	Kind   string
@@ -41,6 +41,7 @@ type HeldReason string
 const (
 	HeldUnhandled HeldReason = "unhandled" // no worker of its queue has a handler for its kind
 	HeldDiverged  HeldReason = "diverged"  // the code of the agent has changed, and no worker has a program that can replay it
+	HeldSuspect   HeldReason = "suspect"   // its last worker died, perhaps because of it: a worker takes few such tasks, and after a second death in a row one alone
 )
 
 // Stats counts the tasks of a namespace, over all partitions.
@@ -166,15 +167,19 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 	return nil
 }
 
-// addHeld adds the sets held,KIND and held,KIND,PROGRAMS of a queue in a partition, and returns how many tasks they have.
+// addHeld adds the sets held,KIND and held,KIND,PROGRAMS of a queue in a partition, and those of suspects, which have !few or !alone
+// at their end. It returns how many tasks they have.
 func (s *Stats) addHeld(queue string, n map[string]int64) (tasks int64) {
 	for name, count := range n {
+		name, _, suspect := strings.Cut(name, "!")
 		words := strings.SplitN(name, ",", 3)
 		if words[0] != "held" || len(words) == 1 || count == 0 {
 			continue
 		}
 		h := Held{Queue: queue, Kind: words[1], Reason: HeldUnhandled}
-		if len(words) == 3 {
+		if suspect {
+			h.Reason = HeldSuspect
+		} else if len(words) == 3 {
 			h.Reason = HeldDiverged
 		}
 		i := slices.IndexFunc(s.Held, func(o Held) bool { return o.Queue == h.Queue && o.Kind == h.Kind && o.Reason == h.Reason })

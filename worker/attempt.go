@@ -72,7 +72,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 		c := &claims[i]
 		var a *attempt
 		switch handle := w.handlers.find(c.Kind); {
-		case w.stopping.Load(), len(started) == r.slots:
+		case w.stopping.Load(), len(started) == r.slots, !p.mayStart(r.alone):
 			a = giveBack(p, c, 0, "")
 		case handle == nil:
 			w.logUnknownKind(w.id, c)
@@ -81,7 +81,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 			a = newAttempt(w.root, p, w.id, handle, c, received)
 			started = append(started, a)
 		}
-		p.held[a.key()] = a
+		p.hold(a)
 		if a.finished {
 			p.unreported = append(p.unreported, a)
 		}
@@ -177,7 +177,7 @@ func (p *partition) stop(s claim.Stop) {
 	a.stopped = true
 	// A handler of a task in its CancelGrace can clean up, so it keeps its claim until it returns.
 	if s.Reason != "cancelling" {
-		delete(p.held, key)
+		p.drop(key)
 		p.w.counts.stray.Add(1)
 	}
 	p.mu.Unlock()
@@ -249,9 +249,13 @@ func (p *partition) finish(a *attempt) {
 	// The outcome is queued before the slot is released, because drained reads the slots first: when
 	// all slots are free, all outcomes must be visible.
 	woken := p.w.slots.release(&p.account, 1)
+	if p.fetchAgain {
+		p.resumeFetching(false)
+	}
 	p.startSender()
 	p.mu.Unlock()
 	wakeAll(woken)
+	p.w.claimEnded()
 	p.w.drainStep()
 }
 
@@ -264,7 +268,7 @@ func (p *partition) returned(a *attempt) bool {
 	case p.held[a.key()] != a: // stop was called, so the claim is lost
 		p.w.counts.stray.Add(-1)
 	case a.outcome.Verb == "": // the handler has given up its claim
-		delete(p.held, a.key())
+		p.drop(a.key())
 		p.w.counts.suspended.Add(1)
 	default:
 		return true
@@ -283,7 +287,7 @@ func (a *attempt) settled(v queue.Verdict) bool {
 		a.evaluateRetry(result)
 		return false
 	}
-	delete(a.partition.held, a.key())
+	a.partition.drop(a.key())
 	switch {
 	case !v.Accepted():
 		w.counts.refused.Add(1)

@@ -15,9 +15,14 @@ const maxEmptyReplies = 10
 func (p *partition) startFetching(token bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fetching, p.startSeq = !p.w.stopping.Load(), p.seq
-	p.token = p.token || token
+	p.resumeFetching(token)
 	p.startSender()
+}
+
+// resumeFetching is startFetching without a request. Caller holds mu.
+func (p *partition) resumeFetching(token bool) {
+	p.fetching, p.startSeq, p.fetchAgain = !p.w.stopping.Load(), p.seq, false
+	p.token = p.token || token
 }
 
 // stopFetching is called when the worker shuts down.
@@ -45,14 +50,14 @@ func (p *partition) slotGranted() {
 }
 
 // canFetch reports whether the partition wants to fetch and can acquire slots. Caller holds mu.
-func (p *partition) canFetch() bool { return p.fetching && !p.needsSlot }
+func (p *partition) canFetch() bool { return p.fetching && !p.needsSlot && p.w.isolation.allows(p) }
 
 // addFetch adds a fetch to a request, for as many tasks as it has slots. Caller holds mu.
 func (p *partition) addFetch(r *request) {
 	p.token = false
 	p.seq++
 	p.openFetches = append(p.openFetches, p.seq)
-	r.fetch = claim.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Quotas: p.w.queues.randomQuotas(r.slots)}
+	r.fetch = claim.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Elsewhere: p.heldElsewhere(), Quotas: p.w.queues.randomQuotas(r.slots)}
 }
 
 // fetchOver records that a fetch was answered or has failed. Caller holds mu.
@@ -85,6 +90,9 @@ func (p *partition) doneFetching(fetch claim.Ask, reply *claim.Reply) bool {
 	switch {
 	case !p.fetching:
 		return true
+	case reply.Alone: // without notice to await: the worker must take no wake token
+		p.fetching = false
+		return true
 	case n == fetch.N:
 		return false
 	case hasMore && p.emptyReplies < maxEmptyReplies:
@@ -92,7 +100,7 @@ func (p *partition) doneFetching(fetch claim.Ask, reply *claim.Reply) bool {
 	case fetch.Seq != p.seq || fetch.Seq <= p.startSeq:
 		return false // there is a later fetch, or a wake token came after this fetch was sent
 	}
-	p.fetching, p.look = false, reply.Look
+	p.fetching, p.look, p.fetchAgain = false, reply.Look, reply.Waits
 	notify(p.idle)
 	return true
 }

@@ -28,13 +28,15 @@ type partition struct {
 	retryDelay time.Duration // pause after the last failure; 0 after a success
 
 	// Fetching, see fetch.go.
-	fetching     bool    // the partition may have tasks: fetch until it has none
-	needsSlot    bool    // fetching, but no slot is free; slotGranted resets it
-	token        bool    // the worker took a wake token: it must fetch, or pass the token on
-	seq          int64   // of the last fetch
-	startSeq     int64   // seq at the last startFetching: only the reply to a later fetch can end fetching
-	openFetches  []int64 // seqs of the fetches under way
-	emptyReplies int     // replies in a row that promised more tasks and gave none
+	fetching     bool        // the partition may have tasks: fetch until it has none
+	needsSlot    bool        // fetching, but no slot is free; slotGranted resets it
+	token        bool        // the worker took a wake token: it must fetch, or pass the token on
+	seq          int64       // of the last fetch
+	startSeq     int64       // seq at the last startFetching: only the reply to a later fetch can end fetching
+	openFetches  []int64     // seqs of the fetches under way
+	emptyReplies int         // replies in a row that promised more tasks and gave none
+	fetchAgain   bool        // there are tasks for this worker as soon as a claim has ended
+	again        *time.Timer // fetches again while the worker is isolated
 
 	idle     chan struct{} // signalled when there are no more tasks: await waits for some
 	look     time.Duration // the longest time that await waits
@@ -101,4 +103,20 @@ func (p *partition) failed() time.Duration {
 func (p *partition) growDelay() time.Duration {
 	p.retryDelay = longer(p.retryDelay)
 	return p.retryDelay
+}
+
+// hold adds an attempt to the claims. Caller holds mu.
+func (p *partition) hold(a *attempt) {
+	if _, known := p.held[a.key()]; !known {
+		p.w.isolation.claims.Add(1)
+	}
+	p.held[a.key()] = a
+}
+
+// drop removes a claim. The caller holds mu, and calls claimEnded after it has released mu.
+func (p *partition) drop(key claimKey) {
+	if _, known := p.held[key]; known && p.w.isolation.claims.Add(-1) == 0 {
+		p.w.isolation.ended.Store(true)
+	}
+	delete(p.held, key)
 }

@@ -21,7 +21,8 @@ type request struct {
 	attempts []*attempt
 	outcomes []queue.Outcome // of attempts, in the same order
 	fetch    claim.Ask
-	slots    int // reserved for the tasks it fetches; guarded by the partition's mu
+	alone    bool // the reply says that the worker takes nothing beside one task
+	slots    int  // reserved for the tasks it fetches; guarded by the partition's mu
 	sent     time.Time
 }
 

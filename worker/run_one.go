@@ -155,7 +155,7 @@ func (o *runOne) run(ctx context.Context, handle Handler, held *queue.Claim, rec
 	defer context.AfterFunc(ctx, func() { cancelRoot(ErrShutdown) })()
 	p := newPartition(o.w, held.Partition)
 	a := newAttempt(root, p, o.id, handle, held, received)
-	p.held[a.key()] = a
+	p.hold(a)
 	o.w.counts.started.Add(1)
 	o.w.counts.running.Add(1)
 

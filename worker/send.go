@@ -72,7 +72,9 @@ func (p *partition) handleReply(r *request, reply *claim.Reply) {
 	}
 	p.fetchOver(r.fetch.Seq)
 	p.retryDelay = 0
+	resumed := false
 	if r.fetch.N > 0 {
+		resumed = p.isolate(r, reply)
 		p.leaseRenewed(r.sent)
 		p.clean = p.clean && len(reply.Claims) == 0
 	}
@@ -80,6 +82,10 @@ func (p *partition) handleReply(r *request, reply *claim.Reply) {
 	woken := p.returnUnused(r, reply, len(started))
 	p.mu.Unlock()
 	wakeAll(woken)
+	if resumed {
+		p.w.resume()
+	}
+	p.w.claimEnded()
 	for i, a := range r.attempts {
 		if a != nil {
 			a.traceReport(r.sent, reply.Verdicts[i], nil)
@@ -104,13 +110,14 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 	kept, dropped := p.keepOrDrop(r.attempts, err)
 	p.unreported = append(kept, p.unreported...)
 	for _, a := range dropped {
-		delete(p.held, a.key())
+		p.drop(a.key())
 	}
 	delay := p.growDelay()
 	woken := p.withdrawFromSlots(r.slots) // until this partition fetches again, others can use its slots
 	r.slots = 0
 	p.mu.Unlock()
 	wakeAll(woken)
+	p.w.claimEnded()
 
 	for _, a := range dropped {
 		a.traceReport(r.sent, queue.Verdict{}, err)

@@ -34,6 +34,7 @@ type Worker struct {
 	handlers   handlers // with their middleware
 	queues     queueWeights
 	slots      *slots
+	isolation  isolation
 	partitions []*partition
 	about      string          // see description
 	root       context.Context // the parent of the contexts of all handlers

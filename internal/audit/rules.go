@@ -184,6 +184,9 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	delayed := status == queue.Pending && t["available_at"] != ""
 	a.iff("delayed", id, t["available_at"], delayed)
 	held := heldSet(t)
+	if held != "" && t["held"] == "" && a.in("ready:"+t["queue"], id, "") {
+		held = "" // an older version keeps suspects in line
+	}
 	a.iff("ready:"+t["queue"], id, "", status == queue.Pending && !delayed && t["role"] == "" && held == "")
 	if held != "" {
 		a.must(a.in("held:"+held, id, ""), id, "is held, and is not in held:%s", held)
@@ -216,12 +219,19 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 
 // heldSet returns the set in which a task is held, "" if it is not held (lua/store/state.lua).
 func heldSet(t map[string]string) string {
-	if t["held"] == "" || t["status"] != string(queue.Pending) || t["available_at"] != "" {
+	suspect := t["held"] == "" && t["lease_losses"] != ""
+	if t["held"] == "" && !suspect || t["status"] != string(queue.Pending) || t["available_at"] != "" {
 		return ""
 	}
 	set := t["queue"] + "," + t["kind"]
-	if t["held"] == "diverged" {
-		set += "," + cmp.Or(t["held_by"], "-")
+	if by := t["held_by"]; t["held"] == "diverged" || suspect && by != "" {
+		set += "," + cmp.Or(by, "-")
+	}
+	switch {
+	case suspect && t["lease_losses"] == "1":
+		set += "!few"
+	case suspect:
+		set += "!alone"
 	}
 	return set
 }

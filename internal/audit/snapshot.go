@@ -29,7 +29,7 @@ const atOnce = 500
 
 // keyTypes maps each kind of key to its Redis type. A kind with a colon is followed by a name.
 var keyTypes = map[string]string{
-	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "held:": "zset", "holds": "zset", "queue:": "hash",
+	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "held:": "zset", "holds": "zset", "isolation": "hash", "queue:": "hash",
 	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
 	"flows": "hash", "flow:": "hash", "limits": "zset", "delayed": "zset", "waits": "zset", "wait:": "hash", "pending:": "zset", "settled:": "list", "ends:": "list", "patience:": "zset", "journal:": "hash", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
 	"idem": "hash", "recount": "hash", "forget": "zset", "broken": "zset", "figures:": "hash", "kinds": "set", "events": "stream",

@@ -18,6 +18,9 @@ type Ask struct {
 	Seq    int64         // grows with each request of a worker in a partition; a request with the same Seq is a repeat
 	Quotas []Quota       // the queues to take from, in order
 	Lease  time.Duration // how long the worker keeps its claims without another fetch or heartbeat
+	// Elsewhere is the number of tasks that the worker holds in other partitions. A task that may have
+	// killed its workers is only given to a worker that holds nothing.
+	Elsewhere int
 }
 
 // maxSeq is 2^53, the greatest number that Lua and a sorted set hold exactly.
@@ -39,6 +42,11 @@ type Reply struct {
 	// Look is the time after which the worker must fetch again, even if no wake token comes. See
 	// More and Stopping.
 	Look time.Duration
+	// Alone is set if the worker takes nothing beside the task that it holds, or nothing until it holds
+	// no task: it may be killed. It should fetch again when a claim has ended, or after Look.
+	Alone bool
+	// Waits is set if there are tasks for this worker as soon as one of its claims has ended.
+	Waits bool
 	// Repeat is set if Ask.Seq, or a later one, was already used in the partition. Then Claims holds
 	// only those tasks claimed with this Seq that the worker still holds.
 	Repeat bool
@@ -94,7 +102,7 @@ func (a *Ask) check() error {
 }
 
 func (a *Ask) append(args []any) []any {
-	args = append(args, a.Seq, a.N, a.Lease.Milliseconds())
+	args = append(args, a.Seq, a.N, a.Lease.Milliseconds(), a.Elsewhere)
 	for _, quota := range a.Quotas {
 		args = append(args, quota.Queue, quota.N)
 	}
@@ -110,7 +118,8 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 		return engine.Unexpected("claims", answer)
 	}
 	look := engine.Number(words[0]) // in ms; lua/queue/queue.lua lists the negative values
-	if r.Repeat = look == -2; r.Repeat {
+	r.Repeat, r.Alone, r.Waits = look == -2, look == -3, look == -4
+	if look < -1 {
 		look = 1000 // positive, since 0 means More and less than 0 means Stopping
 	}
 	r.Look = time.Duration(look) * time.Millisecond

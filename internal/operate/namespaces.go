@@ -268,7 +268,7 @@ var kinds = map[string]bool{
 	"claims": true, "worker": true, "wait": true, "pending": true, "settled": true, "patience": true, "journal": true, "figures": true,
 	"queues": false, "deadlines": false, "limits": false, "delayed": false, "waits": false, "workers": false, "draining": false,
 	"throttled": false, "retained": false, "idem": false, "forget": false, "recount": false, "broken": false, "kinds": false, "events": false,
-	"ends": true, "flow": true, "flows": false, "held": true, "holds": false,
+	"ends": true, "flow": true, "flows": false, "held": true, "holds": false, "isolation": false,
 }
 
 // Unknown is the kind of a key with the prefix of a namespace that this version of Curfew does not write. For

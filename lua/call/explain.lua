@@ -15,7 +15,8 @@
 --                    owner: status of the owner of an ended or missing task; turn_until: end of the turn of a reaper;
 --                    lacks: indexes in which it is missing (explain/facts.lua); lags: how late recent timeouts were
 --                    written (explain/facts.lua)
---            queue   controls of its queue. This, lined and workers are also there if it timed out without a claim
+--            queue   controls of its queue. This, lined and workers are also there if it timed out without a claim, or is
+--                    a suspect
 --            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --

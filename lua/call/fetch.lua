@@ -4,7 +4,8 @@
 -- ARGV[2]  seq: greater with each fetch; the same seq repeats a fetch whose reply was lost
 -- ARGV[3]  how many tasks at the most; one call returns up to 500 tasks and 4 MiB
 -- ARGV[4]  ms of lease: the worker counts as alive for that time without another call
--- ARGV[5…] queue, quota, …: in this order (task/claim.lua)
+-- ARGV[5]  how many tasks the worker holds in other partitions
+-- ARGV[6…] queue, quota, …: in this order (task/claim.lua)
 --
 -- Returns  {now, {look, claim, …}, error, …}
 --            look   queue/queue.lua

@@ -105,8 +105,8 @@ local function facts(tx, task, about, queue)
   put(about, "lacks", lacks(tx, task))
   put(about, "lags", lags(tx))
   put_fields(about, key.root, {"turn_until"})
-  if task.status == "PENDING" and not task.role and not task.available_at and not held_set(task) then
-    put(about, "ahead", ask("ZRANK", key.ready .. task.queue, task.id))
+  if task.status == "PENDING" and not task.role and not task.available_at and not task.held then
+    put(about, "ahead", ask("ZRANK", key.ready .. task.queue, task.id)) -- a suspect has none, but its queue can keep it back too
     tell_queue(tx, task, about, queue)
     return
   end

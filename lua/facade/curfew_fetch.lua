@@ -83,8 +83,8 @@ local function fetch_named(roots, argv)
   local lease = span_of(args, "lease", "30000", 1, 86400000)
   local key = keys.of(root)
   local seq = count_of(args, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
-  local instant, fetched = unpack(plain(fetch(roots, {worker, seq, slots, lease, unpack(queues)})))
-  local claims, wake, wait_ms = {}, {}, fetched[1] -- -1: the worker must stop; -2: a repeat (queue/queue.lua)
+  local instant, fetched = unpack(plain(fetch(roots, {worker, seq, slots, lease, "0", unpack(queues)})))
+  local claims, wake, wait_ms = {}, {}, fetched[1] -- -1: the worker must stop; less: queue/queue.lua
   for i = 2, #fetched, 5 do
     claims[#claims + 1] = claim_of(unpack(fetched, i, i + 4))
   end
@@ -92,7 +92,7 @@ local function fetch_named(roots, argv)
     wake[#wake + 1] = key.wake .. queues[i]
   end
   return {"now", string.format("%d", instant), "seq", seq, "claims", claims, "wake", wake,
-    "wait_ms", string.format("%d", wait_ms == -2 and 1000 or math.max(wait_ms, 0)), "stop", wait_ms == -1 and "1" or "0"}
+    "wait_ms", string.format("%d", wait_ms < -1 and 1000 or math.max(wait_ms, 0)), "stop", wait_ms == -1 and "1" or "0"}
 end
 
 local function curfew_fetch(roots, argv)

@@ -120,11 +120,12 @@ end
 
 -- begin_ask returns what comes of a worker's request for tasks, to be filled:
 --
---   queues              those that were asked for
---   empty               those of them whose line is empty
---   stopping, repeated  look_again                    more  they hold more tasks
+--   queues  those that were asked for
+--   empty   those of them whose line is empty
+--   shared  those of which the worker took a suspect and that have more (task/suspects.lua); false: none
+--   stopping, repeated, alone, more, few   look_again
 local function begin_ask(tx, empty)
-  local ask = {queues = {}, empty = empty, more = false, stopping = false, repeated = false}
+  local ask = {queues = {}, empty = empty, shared = false, more = false, stopping = false, repeated = false, alone = false, few = false}
   own(tx).ask = ask
   return ask
 end
@@ -133,7 +134,9 @@ end
 -- worker that took it dies before it fetches. 0: the requested queues hold more. The more workers live, the longer
 -- each waits, so many idle workers cost little more than a few. -1: the worker must stop (call/stop_worker.lua), and
 -- gets no more tasks. -2: the seq of the request, or a later one, was used in this partition before, so the claims are
--- those of a repeat; fetch again after 1000 ms.
+-- those of a repeat; fetch again after 1000 ms. -3: the worker takes no tasks beside the one that it holds, or until it holds
+-- none (task/suspects.lua): fetch again when a claim has ended, or after 1000 ms. -4: when a claim has ended, there is
+-- more.
 --
 --   claims  what the worker got
 local function look_again(tx, claims)
@@ -142,8 +145,12 @@ local function look_again(tx, claims)
     return -1
   elseif ask.repeated then
     return -2
+  elseif ask.alone then
+    return -3
   elseif ask.more then
     return 0
+  elseif ask.few then
+    return -4
   elseif claims[1] then
     return 1000
   end
@@ -179,19 +186,22 @@ local function wake_one(tx, queue, tokens)
   end
 end
 
+local no_sets = {} -- is not changed
+
 -- pass_on checks the queues of a fetch, since the token that woke the worker can stand for many tasks. It notes whether
 -- these queues hold more.
 local function pass_on(tx, ask, wakes)
+  local shared = ask.shared or no_sets
   for _, queue in ipairs(ask.queues) do
     local empty = ask.empty[queue] and not wakes[queue]
     local ready = empty and 0 or try(tx, "ZCARD", tx.key.ready .. queue)
     if ready then
       if ready > 0 and free_slots(tx, queue).n > 0 then
         ask.more = true
-      else
+      elseif not shared[queue] then
         try(tx, "DEL", tx.key.wake .. queue)
       end
-      wakes[queue] = ready > 0 or nil
+      wakes[queue] = ready > 0 or shared[queue]
     end
   end
 end
@@ -351,8 +361,6 @@ local function write_queues(tx)
   end
   wake.write(tx)
 end
-
-local no_sets = {} -- is not changed
 
 -- held_sets returns the sets of held tasks of each queue, each set as store/state.lua: set_of names it. If the list of sets cannot be
 -- read, there are none.

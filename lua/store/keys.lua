@@ -16,13 +16,14 @@ local function name_all(root)
     result = p .. "result:",       -- string   + id: a result or error that is too large for the state
     children = p .. "children:",   -- list     + id: ids of all children of a task
     ready = p .. "ready:",         -- zset     + queue: ids that can be fetched, by priority and sequence
-    held = p .. "held:",           -- zset     + set: ids that no live worker can run, in the order in which they are claimed (store/state.lua: set_of)
+    held = p .. "held:",           -- zset     + set: ids that only some workers can claim, in the order in which they are claimed (store/state.lua: set_of)
     holds = p .. "holds",          -- zset     the names of these sets
     queue = p .. "queue:",         -- hash     + queue: counters of running and ended tasks; paused, max_running, max_length, rate
     wake = p .. "wake:",           -- list     + queue: at most one token, for one idle worker
     dead = p .. "dead:",           -- zset     + queue: FAILED and CANCELLED ids still kept, by end
     claims = p .. "claims:",       -- zset     + worker: ids that it holds, by the fetch that gave them
-    worker = p .. "worker:",       -- hash     + worker: seq of its newest fetch
+    worker = p .. "worker:",       -- hash     + worker: seq of its newest fetch, and what it said of itself
+    isolation = p .. "isolation",  -- hash     the worker that takes one suspect at a time, although others wait in line
     queues = p .. "queues",        -- set      names of all queues
     wait = p .. "wait:",           -- hash     + id: the current wait of an agent
     pending = p .. "pending:",     -- zset     + id: names of the wait's members that have not ended, by priority and place

@@ -50,14 +50,18 @@ local function is_attempt_limit(task)
 end
 
 -- set_of returns the set for tasks that are held for this reason: queue,kind or, of agents that programs cannot replay,
--- queue,kind,programs. No name has a comma.
+-- queue,kind,programs. No name has a comma. Of suspects (task/suspects.lua) the set has !few or !alone at its end.
 local function set_of(task, why)
-  return task.queue .. "," .. task.kind .. (why == "diverged" and "," .. (task.held_by or "-") or "")
+  local programs = why == "diverged" and (task.held_by or "-") or why == "suspect" and task.held_by
+  return task.queue .. "," .. task.kind .. (programs and "," .. programs or "") ..
+    (why == "suspect" and (tonumber(task.lease_losses) == 1 and "!few" or "!alone") or "")
 end
 
--- held_set returns the set in which a task is held, or nil (task/hold.lua).
+-- held_set returns the set in which a task is held, or nil (task/hold.lua). A task whose last worker died is a suspect until
+-- it gets something done.
 local function held_set(task)
-  return task.held and task.status == "PENDING" and not task.available_at and set_of(task, task.held) or nil
+  local why = task.held or task.lease_losses and "suspect"
+  return why and task.status == "PENDING" and not task.available_at and set_of(task, why) or nil
 end
 
 -- nearest returns the next instant at which something other than the deadline falls due for a live task: the limit of

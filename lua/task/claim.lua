@@ -14,7 +14,8 @@
 -- @use task/finish: finish, load_task
 -- @use task/hold: fitting
 -- @use task/identity: idempotency, incarnation
--- @use task/place: forget_empty, holding, leave_held, mend_place, put_aside, put_back, set_limit
+-- @use task/place: forget_empty, holding, keep_held, leave_held, mend_place, put_aside, put_back, set_limit
+-- @use task/suspects
 
 -- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
 -- with the request. The first task always fits.
@@ -83,6 +84,16 @@ local function take(tx, id, line, ask, got)
   if line.set then
     leave_held(tx, line.set, id)
   end
+  if task.held and task.lease_losses then -- a suspect whose worker could not run it: it is handed out with the others
+    record.set(tx, task, "held", nil)
+    record.set(tx, task, "held_at", nil)
+    keep_held(tx, task, held_set(task), "front")
+    return nil
+  end
+  if task.lease_losses then
+    got.suspects[#got.suspects + 1] = id
+    got.result.shared[task.queue] = true
+  end
   run(tx, task, ask)
   index.remove(tx, line.key, id)
   index.add(tx, tx.key.claims .. ask.worker, string.format("%d", ask.seq), id)
@@ -145,15 +156,81 @@ local function draw(tx, ask, got, line, want)
   return taken
 end
 
--- draw_held takes up to `want` held tasks of a queue that the worker may be able to run, and returns how many.
-local function draw_held(tx, ask, got, queue, want)
+-- draw_held takes up to `want` held tasks of a queue from these sets, and returns how many.
+local function draw_held(tx, ask, got, held, want)
   local taken = 0
-  for _, set in ipairs(got.sets[queue] or {}) do
+  for _, set in ipairs(held.sets or {}) do
     if taken < want and got.left > 0 and not got.empty[set] and not got.full then
-      taken = taken + draw(tx, ask, got, {queue = queue, key = tx.key.held .. set, set = set}, want - taken)
+      taken = taken + draw(tx, ask, got, {queue = held.queue, key = tx.key.held .. set, set = set}, want - taken)
     end
   end
   return taken
+end
+
+-- draw_beside takes up to `want` tasks of a queue that are held beside its line, suspects first, and returns how many.
+local function draw_beside(tx, ask, got, queue, want)
+  local taken = 0
+  if got.few[queue] and got.room > 0 then
+    taken = draw_held(tx, ask, got, {queue = queue, sets = got.few[queue]}, math.min(want, got.room))
+    got.room = got.room - taken
+  end
+  return taken + draw_held(tx, ask, got, {queue = queue, sets = got.sets[queue]}, want - taken)
+end
+
+-- draw_alone takes one suspect that must run alone. The worker gets nothing else.
+--
+--   mine  the worker isolates itself (task/suspects.lua)
+local function draw_alone(tx, ask, got, mine)
+  for _, queue in ipairs(ask.queues) do
+    if not got.tasks[1] and draw_held(tx, ask, got, {queue = queue, sets = got.alone[queue]}, 1) > 0 then
+      suspects.isolate(tx, ask, got.tasks[1].id, mine)
+      got.result.alone, got.left = true, 0
+    end
+  end
+end
+
+-- isolate decides whether a worker takes no tasks now, because it holds a suspect alone or could hold one after its last task, and
+-- gives it such a suspect if it holds nothing.
+--
+--   alone  the field of the worker's record
+local function isolate(tx, ask, got, alone)
+  if suspects.is_alone(tx, ask.worker, alone) then
+    got.result.alone, got.left = true, 0
+    return
+  elseif not suspects.open(tx, ask, got.alone) then
+    if alone == "-" then
+      suspects.give_up(tx, ask.worker)
+    end
+    return
+  end
+  local drains = suspects.company(tx, ask) > 0
+  if not suspects.turn(tx, ask.worker, drains) then
+    return
+  elseif drains then
+    suspects.isolate(tx, ask, "-", true)
+    got.result.alone, got.left = true, 0
+  else
+    draw_alone(tx, ask, got, true)
+  end
+end
+
+-- look_beside decides which held tasks a worker can take, and adds to got: the sets of them (sets), of suspects (few) and of those
+-- that run alone (alone), by queue; how many suspects it can take (room), and which it holds (suspects). It returns false if there
+-- is nothing beside the lines, as usual.
+--
+--   about  fields of the worker's record: the third is alone, the fourth is suspects
+local function look_beside(tx, ask, got, about)
+  got.sets = fitting(tx, ask.worker)
+  if not next(got.sets) and not about[3] and not about[4] then
+    return false
+  end
+  got.few, got.alone = suspects.split(got.sets)
+  got.room, got.suspects, got.result.shared = 0, {}, {}
+  if next(got.few) or about[4] then
+    got.room, got.suspects = suspects.room(tx, ask, about[4])
+  end
+  isolate(tx, ask, got, about[3])
+  return true
 end
 
 -- holds_more reports whether held tasks are left that the worker could have now.
@@ -168,6 +245,22 @@ local function holds_more(tx, ask, got)
     end
   end
   return false
+end
+
+-- leave_beside notes what is left beside the lines, and which suspects the worker holds.
+--
+--   known  the field suspects of its record
+local function leave_beside(tx, ask, got, known)
+  local result = got.result
+  if not got.tasks[1] and got.left > 0 and suspects.company(tx, ask) == 0 then
+    draw_alone(tx, ask, got, false)
+  end
+  result.more = not result.alone and holds_more(tx, ask, got)
+  result.few = suspects.open(tx, ask, got.few)
+  for queue in pairs(result.shared) do
+    result.shared[queue] = suspects.open(tx, ask, {[queue] = got.few[queue]}) or suspects.open(tx, ask, {[queue] = got.alone[queue]}) or nil
+  end
+  suspects.keep(tx, ask.worker, got.suspects, known)
 end
 
 local most_queues = 256
@@ -217,10 +310,11 @@ end
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
-  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}, sets = {}}
-  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
+  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}, result = false}
+  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at", "alone", "suspects")
   local newest = tonumber(about[1] or 0)
   local result = begin_ask(tx, got.empty)
+  got.result = result
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
@@ -234,43 +328,51 @@ local function claim(tx, ask)
   if #ask.queues > most_queues then
     narrow(ask)
   end
-  if most > 0 then
-    got.sets = fitting(tx, ask.worker)
-  end
   got.share = math.ceil(100 / math.max(#ask.queues, 1))
   got.looks = most + 100 + got.share * #ask.queues
+  local beside = most > 0 and look_beside(tx, ask, got, about)
+  if most == 0 and about[3] then
+    result.alone = suspects.is_alone(tx, ask.worker, about[3])
+  end
   for round = 1, 2 do
     for i, queue in ipairs(ask.queues) do
       local want = round == 1 and ask.quotas[i] or got.left
-      want = got.sets[queue] and want - draw_held(tx, ask, got, queue, want) or want
+      if beside then
+        want = want - draw_beside(tx, ask, got, queue, want)
+      end
       if got.left > 0 and not got.empty[queue] and not got.full then
         draw(tx, ask, got, {queue = queue, key = key.ready .. queue, set = nil}, want)
       end
     end
   end
   tx.on, result.queues = false, ask.queues
-  result.more = next(got.sets) ~= nil and holds_more(tx, ask, got)
+  if beside then
+    leave_beside(tx, ask, got, about[4])
+    tx.on = false
+  end
   if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
   return parcels(got)
 end
 
--- read_ask reads a worker's request for tasks from argument i on: seq, n, lease in ms, then queue and quota of each
+-- read_ask reads a worker's request for tasks from argument i on: seq, n, lease in ms, elsewhere, then queue and quota of each
 -- queue. It raises if an argument is invalid.
 --
---   seq  grows with each request of the worker; an equal seq repeats a request whose reply was lost
+--   seq        grows with each request of the worker; an equal seq repeats a request whose reply was lost
+--   elsewhere  how many tasks the worker holds in other partitions
 --
--- Returns {worker, seq, n, lease, queues, quotas}
+-- Returns {worker, seq, n, lease, elsewhere, queues, quotas}
 local function read_ask(argv, i, worker)
   local ask = {worker = worker, seq = whole(argv[i]), n = whole(argv[i + 1]), lease = whole(argv[i + 2], 1, 4503599627370496),
-    queues = {}, quotas = {}}
-  if not ask.seq or not ask.n or not ask.lease then
-    error("argument " .. i .. " and the next two must be whole numbers: seq, how many tasks, and ms of lease from 1 on", 0)
-  elseif (#argv - i - 2) % 2 ~= 0 then
+    elsewhere = whole(argv[i + 3]), queues = {}, quotas = {}}
+  if not ask.seq or not ask.n or not ask.lease or not ask.elsewhere then
+    error("argument " .. i .. " and the next three must be whole numbers: seq, how many tasks, ms of lease from 1 on, and how many" ..
+      " tasks the worker holds in other partitions", 0)
+  elseif (#argv - i - 3) % 2 ~= 0 then
     error("argument " .. #argv .. " must be followed by a quota: give queue and quota of each queue", 0)
   end
-  for j = i + 3, #argv, 2 do
+  for j = i + 4, #argv, 2 do
     local _, why = names.queue(argv[j])
     if why then
       error("argument " .. j .. ": a queue " .. why, 0)
@@ -284,10 +386,10 @@ local function read_ask(argv, i, worker)
   return ask
 end
 
--- return_claim takes a claim from a worker that is gone. The task is in line again, at the front. The old claim can
+-- return_claim takes a claim from a worker that is gone. The task is a suspect then (task/suspects.lua). The old claim can
 -- still settle it until another worker claims it (lost_by names the worker). A lost lease is not a failed
--- attempt, so it has a budget of its own: at the fourth lost lease the task is FAILED, since it probably kills its
--- workers. A task that was being cancelled is CANCELLED, since no handler is left to wait for.
+-- attempt, so it has a budget of its own: at the fourth lost lease in a row the task is FAILED, since it was alone with
+-- its last two workers. A task that was being cancelled is CANCELLED, since no handler is left to wait for.
 --
 --   blame  whether this counts as a lost lease; false: the worker said goodbye, or does not know of the claim
 local function return_claim(tx, task, blame)
@@ -306,9 +408,9 @@ local function return_claim(tx, task, blame)
   end
   emit(tx, "all", "task_lease_lost", task)
   local worker = task.worker
+  record.set(tx, task, "lease_losses", losses)
   put_back(tx, task, tx.at, true)
   record.set(tx, task, "lost_by", worker)
-  record.set(tx, task, "lease_losses", losses)
 end
 
 -- give_back takes a claim from a worker that is gone, or that does not know of the claim. If the worker does not run

@@ -67,7 +67,7 @@ local most_lacks = 4096
 --
 --   set  as held_set returns it
 local function fits(worker, set)
-  local queue, kind, programs = string.match(set, "^([^,]+),([^,]+),?(.*)$")
+  local queue, kind, programs = string.match(set, "^([^,]+),([^,!]+),?([^!]*)")
   return queue and not worker.leaves and (worker.queues == "" or has(worker.queues, queue)) and
     (worker.kinds == "" and #worker.lacks < most_lacks and not has(worker.lacks, kind) or handles(worker, kind)) and
     (programs == "" or worker.program ~= "" and not string.find("," .. programs .. ",", "," .. worker.program .. ",", 1, true))

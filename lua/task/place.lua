@@ -1,6 +1,6 @@
 -- Where a live task waits for something: in a line, on a clock, or with a worker.
 --
--- @use queue/queue: count, next_place, place
+-- @use queue/queue: count, next_place, place, wake
 -- @use store/events: emit, escape
 -- @use store/index
 -- @use store/messages: alarm
@@ -86,19 +86,6 @@ local function line_end(task)
   return tonumber(task.line_at or task.status == "PENDING" and not is_attempt_limit(task) and task.limit_at or nil)
 end
 
--- line_up puts a PENDING task in line. The attempt of an agent that was woken continues, with its limit (attempt_at).
---
---   front    the task was given back: it gets a place at the front of the line
---   instant  when it has been in line too long, or nil
-local function line_up(tx, task, front, instant)
-  place(tx, task.id, task.queue, task.priority, task.woken and "woken" or front and "front")
-  local attempt_end = tonumber(task.attempt_at)
-  if attempt_end and not (instant and instant < attempt_end) then
-    instant = attempt_end
-  end
-  set_limit(tx, task, instant)
-end
-
 -- holding returns how many tasks a set of held tasks has after this unit (n), and which of them this unit has put there (new).
 local function holding(tx, set)
   local known = memo(tx, "holding")
@@ -110,10 +97,12 @@ local function holding(tx, set)
 end
 
 -- keep_held puts a held task into its set, and the set on the list of sets.
-local function keep_held(tx, task, set)
+--
+--   how  as next_place takes it, or nil
+local function keep_held(tx, task, set, how)
   local of = holding(tx, set)
   of.n, of.new[task.id] = of.n + 1, true
-  index.add(tx, tx.key.held .. set, next_place(tx, task.priority), task.id)
+  index.add(tx, tx.key.held .. set, next_place(tx, task.priority, how), task.id)
   index.add(tx, tx.key.holds, "0", set)
 end
 
@@ -132,6 +121,26 @@ local function leave_held(tx, set, id)
   end
   index.remove(tx, key, id)
   forget_empty(tx, set)
+end
+
+-- line_up puts a PENDING task in line, or among the suspects. The attempt of an agent that was woken continues, with its
+-- limit (attempt_at).
+--
+--   front    the task was given back: it gets a place at the front of the line
+--   instant  when it has been in line too long, or nil
+local function line_up(tx, task, front, instant)
+  local set, how = held_set(task), task.woken and "woken" or front and "front"
+  if set then
+    keep_held(tx, task, set, how)
+    wake.note(tx, task.queue)
+  else
+    place(tx, task.id, task.queue, task.priority, how)
+  end
+  local attempt_end = tonumber(task.attempt_at)
+  if attempt_end and not (instant and instant < attempt_end) then
+    instant = attempt_end
+  end
+  set_limit(tx, task, instant)
 end
 
 -- mend_place makes sure that a PENDING task is in its line, held, or on the clock of delayed tasks. A caller that removes
@@ -174,7 +183,7 @@ local function leave(tx, task)
     stop_waiting(tx, task)
   elseif task.available_at then
     index.remove(tx, key.delayed, task.id)
-  elseif task.held then
+  elseif held_set(task) then
     leave_held(tx, held_set(task), task.id)
   elseif not task.role then
     index.remove(tx, key.ready .. task.queue, task.id)
@@ -204,7 +213,7 @@ end
 -- put_back makes a task whose attempt is over PENDING again: in line, or delayed.
 --
 --   start  the instant from which on it can be claimed; at or before now: at once. The limit of the line counts from it
---   front  the task is not at fault: it gets a place at the front of the line
+--   front  the attempt was given back: the task gets a place at the front of the line, and stays a suspect if it is one
 --   unfit  its worker has no handler for its kind. Its time in line continues (line_at), and it is delayed: 10 ms, twice as
 --          long each further time in a row (passed_on), until start or for 1 s at most
 local function put_back(tx, task, start, front, unfit)
@@ -213,6 +222,9 @@ local function put_back(tx, task, start, front, unfit)
     start = tx.at + math.min(start > tx.at and start - tx.at or 1000, 10 * 2 ^ passed)
   end
   end_attempt(tx, task)
+  if not front then
+    record.set(tx, task, "lease_losses", nil)
+  end
   if unfit then
     record.set(tx, task, "passed_on", string.format("%d", passed + 1))
   end

@@ -72,6 +72,7 @@ function journal.checkpoint(tx, task, words, keep)
     put(j, "until", keep)
   end
   record.set(tx, task, "journal", "1")
+  record.set(tx, task, "lease_losses", nil) -- the agent got something done: it is no suspect (task/suspects.lua)
 end
 
 -- add writes entries, each {number, text}. Numbers grow over the agent's whole life. An existing entry stays, because a
@@ -83,6 +84,7 @@ function journal.add(tx, task, entries)
     if not journal.read(tx, task.id, name)[1] then
       put(j, name, entry[2])
       j.bytes = j.bytes + #entry[2]
+      record.set(tx, task, "lease_losses", nil)
     end
   end
   if entries[1] then

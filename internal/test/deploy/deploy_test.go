@@ -35,7 +35,7 @@ func TestTheAlertsAreSound(t *testing.T) {
 			t.Errorf("%s has the runbook %s, want %s", r.Alert, r.Annotations["runbook_url"], want)
 		}
 	}
-	if len(seen) != 16 {
+	if len(seen) != 17 {
 		t.Errorf("there are %d alerts", len(seen))
 	}
 }

@@ -220,7 +220,7 @@ func (s *stage) goOn(t *testing.T) {
 	testclock.Set(t, s.rdb, root, testclock.Start.Add(24*time.Hour))
 	for range 2 {
 		s.call(t, "sweep", "r", 1000, 500)
-		s.call(t, "fetch", "w9", 1<<40, 100, 1000, "q", 100, "hit", 100, "default", 100, "agents", 100, "slow", 1)
+		s.call(t, "fetch", "w9", 1<<40, 100, 1000, 0, "q", 100, "hit", 100, "default", 100, "agents", 100, "slow", 1)
 		testclock.Set(t, s.rdb, root, testclock.Start.Add(25*time.Hour))
 	}
 	if err := s.rdb.Del(ctx, root+":clock").Err(); err != nil {

@@ -92,7 +92,7 @@ func (s *stage) task(t *testing.T, fields ...any) {
 func (s *stage) take(t *testing.T, id, line string) {
 	t.Helper()
 	s.seq++
-	if got := fmt.Sprint(s.call(t, "fetch", "w1", s.seq, 1, 600000, line, 1)); !strings.Contains(got, id) {
+	if got := fmt.Sprint(s.call(t, "fetch", "w1", s.seq, 1, 600000, 0, line, 1)); !strings.Contains(got, id) {
 		t.Fatalf("fetch of %s = %s", id, got)
 	}
 }

@@ -108,14 +108,14 @@ func (m *model) wakeFor(line string) {
 }
 
 // passOn leaves a token for the tasks that a fetch left in line. It reports whether one of them can be
-// fetched now. A line that gives nothing needs no token.
-func (m *model) passOn(line string) (more bool) {
+// fetched now. A line that gives nothing needs no token, unless the worker took one of several suspects (shared).
+func (m *model) passOn(line string, shared bool) (more bool) {
 	delete(m.taken, line)
 	stands := len(m.line(line)) > 0
-	if more = stands && m.room(line) > 0; !more {
+	if more = stands && m.room(line) > 0; !more && !shared {
 		delete(m.wake, line)
 	}
-	if stands {
+	if stands || shared {
 		m.woken[line] = true
 	}
 	return more

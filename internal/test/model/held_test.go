@@ -18,9 +18,20 @@ import (
 // How tasks are held that no live worker can run.
 
 // heldSet returns the set in which a task is held.
-func (t *modelTask) heldSet() string { return t.queue() + "," + t.given["kind"] }
+func (t *modelTask) heldSet() string {
+	switch {
+	case !t.isSuspect():
+		return t.unhandledSet()
+	case t.losses == 1:
+		return t.unhandledSet() + "!few"
+	}
+	return t.unhandledSet() + "!alone"
+}
 
-func (t *modelTask) isHeld() bool { return t.status == queue.Pending && t.heldAt != 0 }
+// unhandledSet returns the set in which a task is held if no worker has a handler for its kind.
+func (t *modelTask) unhandledSet() string { return t.queue() + "," + t.given["kind"] }
+
+func (t *modelTask) isHeld() bool { return t.status == queue.Pending && t.heldAt != 0 || t.isSuspect() }
 
 // heldIn returns the tasks of a set, in order.
 func (m *model) heldIn(set string) []*modelTask {
@@ -63,6 +74,7 @@ func (m *model) lackedBy(worker string) string {
 // fits reports whether a worker may have a handler for the tasks of a set.
 func (m *model) fits(worker, set string) bool {
 	_, kind, _ := strings.Cut(set, ",")
+	kind, _, _ = strings.Cut(kind, "!")
 	if handles := m.handles[worker]; handles != "" {
 		return strings.Contains(handles, " "+kind+" ")
 	}
@@ -72,7 +84,7 @@ func (m *model) fits(worker, set string) bool {
 // passes reports whether a task that a worker gives back goes back in line, and is not held, because a live worker has a handler for
 // it. A call decides once for each set.
 func (m *model) passes(t *modelTask, worker string) bool {
-	set := t.heldSet()
+	set := t.unhandledSet()
 	if _, known := m.passed[set]; !known {
 		for other := range m.handles {
 			m.passed[set] = m.passed[set] || other != worker && m.workers[other] >= m.now && m.fits(other, set)
@@ -107,11 +119,12 @@ func (m *model) hold(t *modelTask, line int64) {
 	t.place = m.seq
 }
 
-// fitting returns the tasks of a queue that are held and that a worker may be able to run.
-func (m *model) fitting(worker, line string) []*modelTask {
+// fitting returns the tasks of a queue that are held and that a worker may be able to run: those of sets with this end, or
+// with "" those that are no suspects.
+func (m *model) fitting(worker, line, end string) []*modelTask {
 	var tasks []*modelTask
 	for _, set := range m.setsOf(line) {
-		if m.fits(worker, set) {
+		if _, how, _ := strings.Cut(set, "!"); how == end && m.fits(worker, set) {
 			tasks = append(tasks, m.heldIn(set)...)
 		}
 	}
@@ -135,7 +148,8 @@ func (m *model) describe(worker, kinds string) string {
 
 // workerLine describes the record of a worker.
 func (m *model) workerLine(worker string) string {
-	f := map[string]string{"seq": zeroless(m.fetched[worker]), "lacks": m.lacks[worker], "lacks_at": zeroless(m.lacksAt[worker])}
+	f := map[string]string{"seq": zeroless(m.fetched[worker]), "lacks": m.lacks[worker], "lacks_at": zeroless(m.lacksAt[worker]),
+		"alone": m.alone[worker], "suspects": strings.Join(m.suspects[worker], " ")}
 	if kinds := m.handles[worker]; kinds != "" {
 		f["about"], f["kinds"], f["program"], f["state"] = aboutKinds(kinds), kinds, "-", "running"
 	}

@@ -172,6 +172,8 @@ func (m *model) dismiss(worker string) {
 	delete(m.lacks, worker)
 	delete(m.lacksAt, worker)
 	delete(m.handles, worker)
+	delete(m.alone, worker)
+	delete(m.suspects, worker)
 }
 
 // hooked returns the id of a hook of the task that has not ended, or "" if all have ended.

@@ -69,7 +69,8 @@ func join(words []any) string {
 }
 
 func drawAsk(t *rapid.T, seq int64) claim.Ask {
-	ask := claim.Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond}
+	ask := claim.Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond,
+		Elsewhere: rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "elsewhere")}
 	for _, line := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
 		ask.Quotas = append(ask.Quotas, claim.Quota{Queue: line, N: rapid.IntRange(0, 2).Draw(t, "quota")})
 	}
@@ -91,8 +92,8 @@ func (p *player) fetchAs(t *rapid.T, worker string, ask claim.Ask) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, more := p.m.fetch(worker, ask)
-		p.same(t, "fetch", formatClaims(trip), fmt.Sprint(got, more))
+		got, more, hint := p.m.fetch(worker, ask)
+		p.same(t, "fetch", formatClaims(trip), fmt.Sprint(got, more, hint))
 	})
 }
 
@@ -111,7 +112,8 @@ func formatClaims(trip claim.Reply) string {
 	for _, c := range trip.Claims {
 		got = append(got, formatClaim(c.ID, c.Epoch, string(c.Payload)))
 	}
-	return fmt.Sprint(got, trip.More(), strings.Join(trip.Errors, ","))
+	hint := map[[2]bool]string{{true, false}: "alone", {false, true}: "waits"}[[2]bool{trip.Alone, trip.Waits}]
+	return fmt.Sprint(got, trip.More(), hint+strings.Join(trip.Errors, ","))
 }
 
 // await has an idle worker take the token of a queue, without fetching yet.
@@ -192,8 +194,8 @@ func (p *player) settle(t *rapid.T) {
 		}
 		p.same(t, "settle "+id, verdicts, p.m.settle(worker, call, outcomes))
 		if ask.N > 0 {
-			got, more := p.m.fetch(worker, ask)
-			p.same(t, "next", formatClaims(trip), fmt.Sprint(got, more))
+			got, more, hint := p.m.fetch(worker, ask)
+			p.same(t, "next", formatClaims(trip), fmt.Sprint(got, more, hint))
 		}
 	})
 }

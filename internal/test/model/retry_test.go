@@ -125,6 +125,9 @@ func (m *model) endAttempt(t *modelTask) {
 // requeue makes a task PENDING again. If line is not 0, its time in line continues and is over at that instant.
 func (m *model) requeue(t *modelTask, start int64, front bool, line int64) {
 	m.endAttempt(t)
+	if !front {
+		t.losses = 0
+	}
 	if start > m.now {
 		t.available = start
 		if span := t.ms("queue_timeout_ms"); span != 0 && line == 0 {
@@ -182,9 +185,9 @@ func (m *model) giveBack(t *modelTask, blame bool) {
 		t.losses++
 		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "lease_lost", failure: "worker lost"})
 	default:
-		t.losses++
 		m.emit("task_lease_lost", t.id)
 		worker := t.worker
+		t.losses++
 		m.requeue(t, m.now, true, 0)
 		t.lostBy = worker
 	}

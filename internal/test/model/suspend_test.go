@@ -66,6 +66,7 @@ func (m *model) write(t *modelTask, n modelNote) {
 	if c := n.checkpoint; c != nil && (engine.Number(c["entries"]) > past || engine.Number(c["entries"]) == past && c["state"] != t.notes["state"]) {
 		until := t.notes["until"]
 		t.notes, t.journal, past = maps.Clone(c), true, engine.Number(c["entries"])
+		t.losses = 0
 		if entry, _, _ := strings.Cut(until, " "); engine.Number(entry) > past {
 			t.notes["until"] = until
 		}

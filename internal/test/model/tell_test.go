@@ -203,6 +203,9 @@ func formatModel(m *model) []string {
 		lines, holds[set] = append(lines, fmt.Sprint("held:", set, " ", idsOf(m.heldIn(set)))), 0
 	}
 	clocks["holds"] = holds
+	if text := m.formatIsolation(); text != "" {
+		lines = append(lines, text)
+	}
 	for worker := range m.workers {
 		if f := m.workerLine(worker); f != "" {
 			lines = append(lines, "worker:"+worker+" "+f)

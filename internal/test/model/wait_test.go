@@ -420,6 +420,7 @@ func (t *modelTask) note(name, text string) {
 func (t *modelTask) remember(entry, text string) {
 	if _, known := t.notes[entry]; !known {
 		t.note(entry, text)
+		t.losses = 0
 		if text != "" {
 			t.note("bytes", fmt.Sprint(engine.Number(t.notes["bytes"])+int64(len(text))))
 		}

@@ -14,7 +14,7 @@ import (
 func (m *model) line(name string) []*modelTask {
 	var line []*modelTask
 	for _, t := range m.tasks {
-		if t.queue() == name && t.status == queue.Pending && t.available == 0 && t.heldAt == 0 && t.given["role"] == "" && !m.fresh[t.id] {
+		if t.queue() == name && t.status == queue.Pending && t.available == 0 && !t.isHeld() && t.given["role"] == "" && !m.fresh[t.id] {
 			line = append(line, t)
 		}
 	}
@@ -38,7 +38,7 @@ func (m *model) held(worker string) []*modelTask {
 	return held
 }
 
-func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool) {
+func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool, hint string) {
 	defer m.done()
 	m.workers[worker] = m.now + ask.Lease.Milliseconds()
 	tell := func(t *modelTask) { got = append(got, formatClaim(t.id, t.epoch, t.payload)) }
@@ -48,41 +48,77 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool) {
 				tell(t)
 			}
 		}
-		return got, false
+		return got, false, ""
 	}
-	left := ask.N
+	g := &modelGrant{worker: worker, ask: ask, left: ask.N, shared: map[string]bool{}}
+	g.take = func(t *modelTask) bool {
+		if m.touch(t.id); t.status != queue.Pending || t.available != 0 || m.fresh[t.id] {
+			return false
+		}
+		if t.heldAt != 0 && t.losses > 0 {
+			m.suspect(t)
+			return false
+		}
+		if t.losses > 0 {
+			g.suspects, g.shared[t.queue()] = append(g.suspects, t.id), true
+		}
+		m.claim(t, worker, ask.Seq)
+		tell(t)
+		g.left--
+		return true
+	}
+	g.room = m.roomForSuspects(g)
+	m.isolate(g)
 	for round := range 2 {
 		for _, quota := range ask.Quotas {
-			want := left
+			want := g.left
 			if round == 0 {
-				want = min(quota.N, left)
+				want = min(quota.N, g.left)
 			}
-			if left > 0 {
+			if g.left > 0 {
 				m.room(quota.Queue) // also of an empty line: its bucket may be too late
 			}
-			for _, t := range append(m.fitting(worker, quota.Queue), m.line(quota.Queue)...) {
-				if want == 0 || m.room(quota.Queue) < 1 {
-					break
-				}
-				if m.touch(t.id); t.status == queue.Pending && t.available == 0 && !m.fresh[t.id] {
-					m.claim(t, worker, ask.Seq)
-					tell(t)
-					want, left = want-1, left-1
-				}
-			}
+			few := m.draw(g, quota.Queue, m.fitting(worker, quota.Queue, "few"), min(want, g.room))
+			g.room -= few
+			m.draw(g, quota.Queue, append(m.fitting(worker, quota.Queue, ""), m.line(quota.Queue)...), want-few)
 		}
 	}
+	if len(got) == 0 && g.left > 0 && m.company(g) == 0 {
+		m.takeAlone(g, false)
+	}
+	m.keepSuspects(g)
 	if len(got) > 0 {
 		m.fetched[worker] = ask.Seq // a fetch that gave nothing can be repeated
 	}
 	for _, quota := range ask.Quotas {
-		more = more || len(m.fitting(worker, quota.Queue)) > 0 && m.room(quota.Queue) > 0
+		more = more || !g.alone && len(m.fitting(worker, quota.Queue, "")) > 0 && m.room(quota.Queue) > 0
+		g.shared[quota.Queue] = g.shared[quota.Queue] && (m.canGive(g, quota.Queue, "few") || m.canGive(g, quota.Queue, "alone"))
+		g.waits = g.waits || m.canGive(g, quota.Queue, "few")
 	}
 	m.done()
 	for _, quota := range ask.Quotas {
-		more = m.passOn(quota.Queue) || more
+		more = m.passOn(quota.Queue, g.shared[quota.Queue]) || more
 	}
-	return got, more
+	switch {
+	case g.alone:
+		return got, false, "alone"
+	case g.waits && !more:
+		return got, false, "waits"
+	}
+	return got, more, ""
+}
+
+// draw gives up to `want` of these tasks of a queue to a worker, and returns how many it gave.
+func (m *model) draw(g *modelGrant, line string, tasks []*modelTask, want int) (given int) {
+	for _, t := range tasks {
+		if given >= want || g.left == 0 || m.room(line) < 1 {
+			break
+		}
+		if g.take(t) {
+			given++
+		}
+	}
+	return given
 }
 
 func (m *model) claim(t *modelTask, worker string, seq int64) {

@@ -3,7 +3,9 @@ package races
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +34,16 @@ func play(role string, rdb *redis.Client, q *queue.Queue) {
 		w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
 			fmt.Println("began", worker.Info(ctx).ID)
 			select {} // the test kills the process
+		})
+		w.Run(ctx)
+	case "mortal":
+		w := worker.New(q, worker.Config{Concurrency: 10, Lease: 2 * time.Second})
+		w.HandleRaw("good", func(ctx context.Context, _ []byte) ([]byte, error) {
+			<-at(time.Now().Add(20 * time.Millisecond))
+			return nil, nil
+		})
+		w.HandleRaw("killer", func(ctx context.Context, _ []byte) ([]byte, error) {
+			return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		})
 		w.Run(ctx)
 	case "limited":

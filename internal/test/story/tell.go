@@ -25,9 +25,6 @@ var raisedAt = regexp.MustCompile(`lua/\S+\.lua:\d+: `)
 
 // claims formats the claims of a reply, a line each.
 func (s *stage) claims(trip claim.Reply) []string {
-	if len(trip.Claims) == 0 {
-		return []string{"nothing"}
-	}
 	var answers []string
 	for _, c := range trip.Claims {
 		line := fmt.Sprintf("%s epoch=%d", short(c.ID), c.Epoch)
@@ -45,8 +42,13 @@ func (s *stage) claims(trip claim.Reply) []string {
 		}
 		answers = append(answers, line)
 	}
-	if trip.More() {
-		answers[len(answers)-1] += " more"
+	if len(answers) == 0 {
+		answers = []string{"nothing"}
+	}
+	for word, said := range map[string]bool{" more": trip.More() && len(trip.Claims) > 0, " alone": trip.Alone, " waits": trip.Waits} {
+		if said {
+			answers[len(answers)-1] += word
+		}
 	}
 	return answers
 }
