@@ -105,7 +105,9 @@ func (c *call) fetch(ask claim.Ask) (*fetched, error) {
 	defer stop()
 	for empty := 1; ; empty++ {
 		look := taken.Look
-		if look == 0 && empty < emptyRounds {
+		if taken.Alone {
+			look = shortest // without a wake token, since another worker could use it
+		} else if look == 0 && empty < emptyRounds {
 			look = time.Millisecond // more is ready
 		} else if look == 0 {
 			look, empty = time.Second, 0
@@ -167,7 +169,7 @@ func (c *call) round(ask claim.Ask, tokens []bool) (claim.Reply, error) {
 	}
 	defer leave()
 	before, err := c.earlierClaims(ask)
-	if err != nil || ask.N == 0 || final(before) {
+	if err != nil || ask.N == 0 || final(before) || before.Alone {
 		c.wakeAnother(ask, tokens)
 		return before, err
 	}
@@ -187,7 +189,7 @@ func (c *call) earlierClaims(ask claim.Ask) (claim.Reply, error) {
 	for _, reply := range replies {
 		c.warn(reply.Errors)
 		total.Claims = append(total.Claims, reply.Claims...)
-		total.Repeat = total.Repeat || reply.Repeat
+		total.Repeat, total.Alone = total.Repeat || reply.Repeat, total.Alone || reply.Alone
 		total.Look = min(total.Look, reply.Look)
 	}
 	return total, err
@@ -201,6 +203,7 @@ func (c *call) take(ask claim.Ask, tokens []bool) (claim.Reply, error) {
 	for i := range partitions {
 		p := int((ask.Seq + int64(i)) % int64(partitions))
 		share := ask
+		share.Elsewhere = len(total.Claims)
 		if share.N = ask.N - len(total.Claims); share.N == 0 && (tokens == nil || !tokens[p]) {
 			total.Look = 0
 			continue
@@ -215,7 +218,7 @@ func (c *call) take(ask claim.Ask, tokens []bool) (claim.Reply, error) {
 		}
 		c.warn(reply.Errors)
 		total.Claims = append(total.Claims, reply.Claims...)
-		if total.Look = min(total.Look, reply.Look); reply.Stopping() {
+		if total.Look, total.Alone = min(total.Look, reply.Look), reply.Alone; reply.Stopping() || reply.Alone {
 			break
 		}
 	}
