@@ -19,7 +19,7 @@ const (
 	WhyInLine      Why = "in_line"      // it is in the line of its queue
 	WhyWoken       Why = "woken"        // its wait is over, and it is in line to continue
 	WhyDelayed     Why = "delayed"      // it starts later: its producer set a delay
-	WhyHeld        Why = "held"         // no live worker can run it: see Explanation.Held
+	WhyHeld        Why = "held"         // only some workers can run it: see Explanation.Held
 	WhyGivenBack   Why = "given_back"   // its worker gave it back with a delay; this does not count as an attempt
 	WhyBackingOff  Why = "backing_off"  // an attempt failed, and the next one starts after the back-off
 	WhyPromise     Why = "promise"      // it is a promise that has not been settled
@@ -63,6 +63,8 @@ type Explanation struct {
 	Retries    int    `json:"retries,omitempty"` // failed attempts that were retried or will be
 	MaxRetries int    `json:"max_retries,omitempty"`
 	LastError  string `json:"last_error,omitempty"` // error of the newest failed attempt
+	// LeaseLosses is how many workers in a row died while they ran the task.
+	LeaseLosses int64 `json:"lease_losses,omitempty"`
 	// ReleaseReason is the reason with which the last worker gave the task back, "" without one. It
 	// is kept until the task is claimed again.
 	ReleaseReason string `json:"release_reason,omitempty"`

@@ -9,10 +9,7 @@ import (
 // explainLine adds the position of the task in its line, and the reason why the queue hands out no
 // tasks, if any.
 func (o *observed) explainLine(e *Explanation) {
-	l := &ExplainedLine{
-		Ahead: -1, Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"),
-		Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running"), MaxLength: ms(o.queue, "max_length"),
-	}
+	l := o.line()
 	e.Line = l
 	if o.facts["ahead"] != "" {
 		l.Ahead = ms(o.facts, "ahead")
@@ -20,6 +17,14 @@ func (o *observed) explainLine(e *Explanation) {
 		e.warn(WarnLost, "it is missing from the line of its queue, so no worker will get it: see Audit, or cancel it", o.id)
 	}
 	o.explainHold(e, l)
+}
+
+// line returns the line of the task's queue, without the place of the task.
+func (o *observed) line() *ExplainedLine {
+	return &ExplainedLine{
+		Ahead: -1, Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"),
+		Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running"), MaxLength: ms(o.queue, "max_length"),
+	}
 }
 
 // explainHold warns if the controls of the queue keep its tasks back now.

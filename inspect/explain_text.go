@@ -53,7 +53,13 @@ func (e *Explanation) where() string {
 	case WhyDelayed:
 		return "cannot start yet"
 	case WhyHeld:
-		if e.Held == queue.HeldDiverged {
+		switch e.Held {
+		case queue.HeldSuspect:
+			if e.LeaseLosses == 1 {
+				return "is held apart from the line, because its last worker died; a worker takes few such tasks at once"
+			}
+			return fmt.Sprintf("is held apart from the line, because its last %d workers died, perhaps of it; it goes on as soon as a worker holds no other task", e.LeaseLosses)
+		case queue.HeldDiverged:
 			return "is held, because its code has changed and no live worker can replay it; it goes on as soon as a worker with another program starts"
 		}
 		return "is held, because no live worker of the queue " + quoteOdd(e.Queue) + " handles its kind; it goes on as soon as one starts"

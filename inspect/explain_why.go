@@ -17,7 +17,7 @@ func (o *observed) explain() *Explanation {
 	r := o.record
 	e := &Explanation{
 		ID: o.id, Kind: r["kind"], Queue: r["queue"], Status: queue.Status(r["status"]), Now: utc(o.now),
-		Retries: int(ms(r, "retries")), MaxRetries: int(ms(r, "max_retries")), LastError: r["last_error"], ReleaseReason: r["release_reason"],
+		Retries: int(ms(r, "retries")), MaxRetries: int(ms(r, "max_retries")), LastError: r["last_error"], LeaseLosses: ms(r, "lease_losses"), ReleaseReason: r["release_reason"],
 	}
 	switch {
 	case e.Status.Ended():
@@ -159,6 +159,10 @@ func (o *observed) explainPending(e *Explanation) {
 		e.Why, e.Bound, e.Since = WhyHeld, o.limited(BoundQueue), utc(ms(r, "held_at"))
 		e.Held = queue.HeldReason(r["held"])
 		e.HeldBy = r["held_by"]
+	case r["lease_losses"] != "":
+		e.Why, e.Bound, e.Since = WhyHeld, o.limited(BoundQueue), utc(ms(r, "ready_at"))
+		e.Held = queue.HeldSuspect
+		o.explainHold(e, o.line())
 	case r["woken"] != "":
 		e.Why, e.Bound = WhyWoken, o.limited(BoundQueue)
 		if r["limit_at"] == r["attempt_at"] {
@@ -281,7 +285,7 @@ func (o *observed) explainEnd(e *Explanation) {
 	e.Bound, e.EndsBy = Bound{Kind: BoundFinal}, Bound{Kind: BoundFinal}
 	e.Held, e.HeldBy = queue.HeldReason(r["held"]), r["held_by"]
 	if e.End.NeverStarted = o.neverStarted(); e.End.NeverStarted {
-		o.explainHold(e, &ExplainedLine{Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"), Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running")})
+		o.explainHold(e, o.line())
 		o.explainWorkers(e)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -168,6 +169,8 @@ func TestProblemsAreFound(t *testing.T) {
 			queuetest.Enqueue(t, q, queue.Task{Timer: true, Delay: time.Hour})
 			queuetest.Enqueue(t, q, queue.Task{Promise: true})
 		}, func() {}, "ok tasks without a deadline of their own: 5; without any, as `curfew ls --unbounded` lists them: 3"},
+		{"tasks whose worker died", "workers", func() { die(t, rdb, q) }, func() {}, "warn workers died while they ran the kind leter of queue email: 1 task is held apart, and may be the cause:" +
+			" read the logs of the dead workers; `curfew ls --queue email --kind leter --status PENDING` lists the tasks"},
 		{"a partition is missing", "namespace", func() { do(t, rdb, "HSET", q.Root(0), "partitions", 2) }, func() { do(t, rdb, "HSET", q.Root(0), "partitions", 1) }, "fail shop lacks 1 of its 2 partitions: create them with `curfew namespace create shop`"},
 		{"records of another version", "namespace", func() { do(t, rdb, "HSET", q.Root(0), "version", 99) }, func() { do(t, rdb, "HSET", q.Root(0), "version", 2) }, "fail shop has records of version 99, which this program does not know"},
 	} {
@@ -237,15 +240,32 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 // bounce makes a worker give a task back that it cannot run.
 func bounce(t *testing.T, q *queue.Queue, class queue.Class) {
 	t.Helper()
-	queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "leter"})
-	got, err := claim.Of(q).Fetch(t.Context(), 0, "w1", claim.Ask{N: 1, Seq: time.Now().UnixMicro(), Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
-	if err != nil || len(got.Claims) != 1 {
-		t.Fatal(got, err)
-	}
-	c := got.Claims[0]
+	c := take(t, q, "w1")
 	if _, err := claim.Of(q).Settle(t.Context(), 0, "w1", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Class: class, Error: "cannot"}}, claim.Ask{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// die ends the lease of a worker that runs a task.
+func die(t *testing.T, rdb redis.UniversalClient, q *queue.Queue) {
+	t.Helper()
+	take(t, q, "w2")
+	do(t, rdb, "ZADD", q.Root(0)+":workers", 1, "w2")
+	do(t, rdb, "HSET", q.Root(0), "turn_of", "r")
+	if _, err := reaper.Sweep(t.Context(), q, 0, "r", 100, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// take enqueues a task, and makes a worker claim it.
+func take(t *testing.T, q *queue.Queue, worker string) queue.Claim {
+	t.Helper()
+	queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "leter"})
+	got, err := claim.Of(q).Fetch(t.Context(), 0, worker, claim.Ask{N: 1, Seq: time.Now().UnixMicro(), Lease: time.Hour, Quotas: []claim.Quota{{Queue: "email", N: 1}}})
+	if err != nil || len(got.Claims) != 1 {
+		t.Fatal(got, err)
+	}
+	return got.Claims[0]
 }
 
 var ruleOf = regexp.MustCompile(`(?s)ACL SETUSER (\w+) on >secret (.*?)\n` + "```")

@@ -237,10 +237,16 @@ func (x *examination) lookAtUnbounded(ctx context.Context, q *queue.Queue, witho
 	return nil
 }
 
-// reportHeld reports the tasks that no live worker can run.
+// reportHeld reports the tasks that are held.
 func (x *examination) reportHeld(held []queue.Held, crew inspect.Crew) {
 	for _, h := range held {
-		if h.Reason == queue.HeldDiverged {
+		switch h.Reason {
+		case queue.HeldSuspect:
+			x.report(Warn, "workers", fmt.Sprintf("workers died while they ran the kind %s of queue %s: %s held apart, and may be the cause", h.Kind, h.Queue,
+				counted(h.Tasks, "task is", "tasks are")), fmt.Sprintf("read the logs of the dead workers; `curfew ls --queue %s --kind %s --status PENDING` lists"+
+				" the tasks, and `curfew explain ID` has how many workers in a row died", h.Queue, h.Kind))
+			continue
+		case queue.HeldDiverged:
 			x.report(Warn, "agents", fmt.Sprintf("the code of kind %s in queue %s has changed so that no worker can continue %s", h.Kind, h.Queue,
 				counted(h.Tasks, "agent", "agents")), "run a program with code that fits; `curfew explain` has the difference")
 			continue

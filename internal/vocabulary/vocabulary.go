@@ -53,7 +53,7 @@ var names = map[Type]string{
 	Instant: `
 		now until turn_until armed standby at since_at created_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at line_at cancel_at grace_at progress_at held_at full_at free_at lease_ends_at attempt_ends_at
-		from_at wait_deadline_at removed_at read_at stop_at swept_at lacks_at`,
+		from_at wait_deadline_at removed_at read_at stop_at swept_at lacks_at wanted_at`,
 	Span: `
 		per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
 		timeout_duration_ms latest_ms default_timeout_ms`,
