@@ -65,7 +65,7 @@ var table = []Metric{
 	{"tasks", Gauge, FromNamespace, []string{"queue", "status"}, "Tasks that are ready, running or waiting, and failed or cancelled tasks that are still kept (dead)"},
 	{"tasks_without_deadline", Gauge, FromNamespace, nil, "Tasks that have not ended and have no deadline of their own; of these, timers complete at their time, children end with their owner, and nothing ends the others"},
 	{"tasks_delayed", Gauge, FromNamespace, nil, "Tasks that wait for their start"},
-	{"tasks_held", Gauge, FromNamespace, []string{"queue", "reason"}, "Tasks that no live worker can run: none has a handler for their kind (unhandled), or none a program that can replay the agent (diverged)"},
+	{"tasks_held", Gauge, FromNamespace, []string{"queue", "reason"}, "Tasks that are held beside the line: no live worker has a handler for their kind (unhandled), or a program that can replay the agent (diverged), or their last worker died, perhaps because of them (suspect)"},
 	{"queue_paused", Gauge, FromNamespace, []string{"queue"}, "1 if the queue is paused"},
 	{"queue_max_length", Gauge, FromNamespace, []string{"queue"}, "How many tasks can be in line before new ones are refused; no value of a queue without this limit"},
 	{"queue_workers", Gauge, FromNamespace, []string{"queue"}, "Live workers that take tasks from the queue; no value of a queue without known workers while a worker lives that does not report its queues"},
