@@ -77,8 +77,9 @@ func put(ctx context.Context, q *queue.Queue, partition int, d *plan.Definition,
 
 // kindDefaults returns the defaults that a definition sets for the kind of its runs: name, value, ….
 func kindDefaults(d *plan.Definition) (defaults []any) {
+	defaults = append(defaults, "timeout_ms", "none") // the definition's null, which keeps the default of the namespace away
 	if d.Timeout.Time > 0 {
-		defaults = append(defaults, "timeout_ms", d.Timeout.Time.Milliseconds())
+		defaults[1] = d.Timeout.Time.Milliseconds()
 	}
 	if d.Fails {
 		defaults = append(defaults, "on_deadline", string(queue.DeadlineFail))

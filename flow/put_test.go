@@ -75,7 +75,9 @@ func TestPutChangesOnlyWhatTheDefinitionSays(t *testing.T) {
 	s.put(definitionWith(`,"timeout":"2m","hooks":{"on_cancel":{"kind":"c"}}`))
 	is("after a new version", map[string]string{"timeout_ms": "120000", "retention_ms": "3600000", "hook_success": "done", "hook_cancel": "c"})
 	s.put(definitionWith(`,"timeout":null`))
-	is("after one that says nothing", map[string]string{"retention_ms": "3600000", "hook_success": "done"})
+	is("after one without a limit", map[string]string{"timeout": "none", "retention_ms": "3600000", "hook_success": "done"})
+	s.put(definitionWith(`,"timeout":"2m"`))
+	is("after one with a limit again", map[string]string{"timeout_ms": "120000", "retention_ms": "3600000", "hook_success": "done"})
 
 	if err := s.q.DefineKind(s.ctx, "flow.p", queue.Defaults{Timeout: time.Hour, WarnAt: 0.5}); err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestPutChangesOnlyWhatTheDefinitionSays(t *testing.T) {
 		t.Errorf("a version that does not fit to what others set returns %v", err)
 	}
 	is("after a version that does not fit", map[string]string{"timeout_ms": "180000", "warn_percent": "50"})
-	if _, newest, err := flow.Get(s.ctx, s.q, "p", ""); err != nil || newest != "4" {
+	if _, newest, err := flow.Get(s.ctx, s.q, "p", ""); err != nil || newest != "5" {
 		t.Errorf("the newest version is %s, %v", newest, err)
 	}
 }

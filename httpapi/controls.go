@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -182,6 +184,9 @@ func setKind(c *call) (any, error) {
 		switch {
 		case !value.IsValid(): // a time that is left out
 			continue
+		case f.Type == field.Span && value.Interface() == noTime:
+			f.Set(&d, "none")
+			continue
 		case f.Type == field.Span && (value.Int() < 0 || value.Int() > longestSpan.Milliseconds()):
 			return nil, wrong(f.InJSON(), "must be a span in ms, up to 100 years")
 		case f.In(&d).Kind() == reflect.Bool && !value.IsZero() && !slices.Contains(f.Words, value.String()):
@@ -208,7 +213,7 @@ var kindBody = func() reflect.Type {
 		member := reflect.StructField{Name: strings.ReplaceAll(f.Go, ".", ""), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`json:"` + f.InJSON() + `,omitempty"`)}
 		switch f.Type {
 		case field.Span:
-			member.Type = reflect.TypeFor[*int64]() // 0 can be a value
+			member.Type = reflect.TypeFor[*msOrNone]() // 0 can be a value
 		case field.Number, field.Percent:
 			member.Type = reflect.TypeFor[int]()
 		}
@@ -216,6 +221,25 @@ var kindBody = func() reflect.Type {
 	}
 	return reflect.StructOf(members)
 }()
+
+// msOrNone is a time in ms. In JSON it can be "none".
+type msOrNone int64
+
+const noTime msOrNone = math.MinInt64
+
+// UnmarshalJSON reads a whole number or "none".
+func (ms *msOrNone) UnmarshalJSON(text []byte) error {
+	if string(text) == `"none"` {
+		*ms = noTime
+		return nil
+	}
+	var n int64
+	if err := json.Unmarshal(text, &n); err != nil {
+		return err
+	}
+	*ms = msOrNone(max(n, -1)) // no negative number is a time, or none
+	return nil
+}
 
 func kindFields() (of []*field.Field) {
 	for i := range field.All {

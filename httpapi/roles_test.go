@@ -304,6 +304,12 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 	if a := s.want(200, "PUT", "kinds/render", `{"max_retries":3,"backoff_delay_ms":0}`); a.json["fields"].(map[string]any)["backoff_ms"] != 0.0 {
 		t.Errorf("retries at once are a default of a kind: %s", a.body)
 	}
+	if a := s.want(200, "PUT", "kinds/render", `{"timeout_ms":"none","backoff_delay_ms":"none"}`); a.json["fields"].(map[string]any)["timeout_ms"] != "none" {
+		t.Errorf("a kind without the default timeout of the namespace: %s", a.body)
+	}
+	for _, body := range []string{`{"retention_ms":"none"}`, `{"timeout_ms":"never"}`, `{"timeout_ms":-9223372036854775808}`} {
+		s.want(400, "PUT", "kinds/render", body)
+	}
 	s.want(200, "PUT", "kinds/render", `{"hook_success":"s","hook_failure":"f","hook_timeout":"late alerts","hook_cancel":"c"}`)
 	if a := s.want(400, "PUT", "kinds/render", `{"hook_timeout":"two words here"}`); !strings.Contains(a.sentence(), "queue of hook timeout") {
 		t.Errorf("a bad hook: %s", a.body)

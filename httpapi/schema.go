@@ -50,6 +50,8 @@ func (all schemas) of(t reflect.Type, body bool) schema {
 		return schema{"type": "integer", "description": "ms since 1970"}
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[duration.Duration]():
 		return schema{"type": "integer", "description": "ms"}
+	case reflect.TypeFor[msOrNone]():
+		return schema{"type": []string{"integer", "string"}, "description": "ms, or none"}
 	case reflect.TypeFor[json.RawMessage]():
 		return schema{}
 	case reflect.TypeFor[task]():

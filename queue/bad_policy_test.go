@@ -165,7 +165,7 @@ func TestDefineKindRefusesBadDefaults(t *testing.T) {
 		define("a warning without a timeout", "k", queue.Defaults{WarnAt: 0.8}, "warn_percent", "needs a timeout_ms"),
 		define("a warning at the end", "k", queue.Defaults{Timeout: time.Second, WarnAt: 1}, "warn at", "from 0.01 to 0.99"),
 		define("a jitter without a delay", "k", queue.Defaults{Backoff: queue.Backoff{Jitter: 1}}, "back-off", "needs a Delay"),
-		define("a timeout of None", "k", queue.Defaults{Timeout: queue.None}, "timeout_ms", "cannot be none: leave it out"),
+		define("a limit in line of None", "k", queue.Defaults{QueueTimeout: queue.None}, "queue_timeout_ms", "cannot be none: leave it out"),
 		define("an attempt's limit of None", "k", queue.Defaults{AttemptTimeout: queue.None}, "attempt_timeout_ms", "leave it out"),
 	}
 	for claim, name := range badNames {

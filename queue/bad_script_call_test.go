@@ -114,7 +114,7 @@ func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 			{"define", nil, "INVALID kind must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit"},
 			{"define", []any{long, "timeout_ms", "1"}, "INVALID kind must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit"},
 			{"define", []any{"k", "timeout_ms"}, "INVALID timeout_ms must be a whole number from 1 to 2^53"},
-			{"define", []any{"k", "timeout_ms", "none"}, "INVALID timeout_ms cannot be none: leave it out"},
+			{"define", []any{"k", "queue_timeout_ms", "none"}, "INVALID queue_timeout_ms cannot be none: leave it out"},
 			{"define", []any{"k", "existing", "replace"}, "INVALID existing is not a default of a kind"},
 			{"define", []any{"k", "priority", "1"}, "INVALID priority is not a default of a kind"},
 			{"define", []any{"k", "retry_expression", "true\ntimeout_ms=1", "max_retries", "1"}, "INVALID retry_expression must be one line of up to 8192 bytes"},

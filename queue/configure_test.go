@@ -71,6 +71,9 @@ func TestConfigureAppliesToAllProgramsAtOnce(t *testing.T) {
 
 func TestADefaultTimeoutComesAndGoes(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		if err := q.DefineKind(t.Context(), "unbounded", queue.Defaults{Timeout: queue.None}); err != nil {
+			t.Fatal(err)
+		}
 		for _, step := range []struct {
 			queue.Settings
 			task queue.Task
@@ -78,6 +81,7 @@ func TestADefaultTimeoutComesAndGoes(t *testing.T) {
 		}{
 			{queue.Settings{}, queue.Task{}, 0},
 			{queue.Settings{DefaultTimeout: time.Hour}, queue.Task{}, time.Hour},
+			{queue.Settings{}, queue.Task{Kind: "unbounded"}, 0},
 			{queue.Settings{Figures: "off"}, queue.Task{}, time.Hour},
 			{queue.Settings{}, queue.Task{Timeout: time.Minute}, time.Minute},
 			{queue.Settings{}, queue.Task{Timeout: queue.None}, 0},

@@ -164,7 +164,7 @@ func TestEnsureKindRefusesBadInput(t *testing.T) {
 			{"a kind with a space", "a b", inMinutes(1)},
 			{"an empty kind without defaults", "", queue.Defaults{}},
 			{"a negative timeout", "k", queue.Defaults{Timeout: -1}},
-			{"a timeout that is None", "k", queue.Defaults{Timeout: queue.None}},
+			{"a limit in line that is None", "k", queue.Defaults{QueueTimeout: queue.None}},
 			{"an expression without retries", "k", queue.Defaults{Retry: "true"}},
 			{"a warning without a timeout", "k", queue.Defaults{WarnAt: 0.5}},
 		} {

@@ -11,7 +11,9 @@ import (
 
 // Defaults are the settings that a task of a kind uses if its producer does not set them. They are
 // stored in the namespace, so they apply to producers in any language. [Task] describes the fields.
-// Timeout counts from the earliest start of a task, and not from now as that of a Task.
+// Timeout counts from the earliest start of a task, and not from now as that of a Task. A Timeout of
+// [None] keeps the default timeout of the namespace from the tasks of the kind. The Delay of Backoff can
+// be None too, the other times cannot: leave them out.
 type Defaults struct {
 	Timeout, QueueTimeout, AttemptTimeout time.Duration
 	OnTimeout                             OnTimeout
@@ -102,6 +104,9 @@ func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error)
 		kinds[kind] = map[string]string{}
 		for line := range strings.SplitSeq(lines, "\n") {
 			name, value, _ := strings.Cut(line, "=")
+			if name == "timeout" { // lua/check/fields.lua stores none under this name
+				name = "timeout_ms"
+			}
 			kinds[kind][name] = value
 		}
 	}

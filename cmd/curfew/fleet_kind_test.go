@@ -111,6 +111,9 @@ func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 			{"--retry-expression= --on-timeout retry", "max_retries 3, on_timeout retry"},
 			{"--timeout 5s --clear", "timeout 5s"},
 			{"--timeout 0", "none"},
+			{"--timeout none", "timeout none"},
+			{"--retries 3", "max_retries 3, timeout none"},
+			{"--backoff-delay none --timeout 0 --retries 0", "backoff_delay 0s"},
 		} {
 			if out := expect(t, 0, "", "kind set render "+step.args+at); out != "render  defaults: "+step.want+"\n" {
 				t.Errorf("%s: %q, want %q", step.args, out, step.want)
@@ -129,6 +132,7 @@ func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 		for args, want := range map[string]string{
 			"kind set render --hook-cancel a!b":                "hook",
 			"kind set render --jitter 5":                       "needs a Delay",
+			"kind set render --queue-timeout none":             "queue_timeout_ms cannot be none: leave it out",
 			"kind set render --retries 0 --retry-expression 1": "",
 			"kind set a:b/c! --timeout 1s":                     "kind",
 			"kind set render --timeout 1ns":                    "1ms",

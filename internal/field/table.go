@@ -14,7 +14,7 @@ var All = []Field{
 	{Name: "role", Type: Word, Words: []string{"promise", "timer"}},
 	{Name: "priority", Go: "Priority", Type: Number, Most: 3, Help: "0 to 3; 3 is claimed first"},
 
-	{Name: "timeout_ms", Go: "Timeout", Type: Span, By: Kind, Help: "how long after its creation a task ends at the latest, such as 30s"},
+	{Name: "timeout_ms", Go: "Timeout", Type: Span, By: Kind, Help: "how long after its creation a task ends at the latest, such as 30s; or none, so that no default applies"},
 	{Name: "default_timeout_ms", Go: "DefaultTimeout", Type: Span, By: Client},
 	{Name: "deadline_at", Go: "Deadline", Type: Instant, Flag: "deadline", Help: "the task ends at this instant at the latest, such as 2026-11-22T10:00:00Z"},
 	{Name: "budget_percent", Go: "Budget", Type: Percent, Least: 1, Most: 100},

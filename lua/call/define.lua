@@ -3,7 +3,7 @@
 --
 -- ARGV[1]  kind
 -- ARGV[2…] name, value, … of the fields that kinds can have defaults of (store/task_fields.lua); none given: the kind has no
---          defaults. "existing" "keep" stores them only if the kind has none
+--          defaults. timeout_ms can be "none". "existing" "keep" stores them only if the kind has none
 --
 -- Returns  {"OK"}
 --          {"KEPT"}                 with "keep": the kind has other defaults, which stay
@@ -58,7 +58,7 @@ local function define(keys, argv)
         return {"INVALID", string.sub(name, 1, 128), fault}
       end
       given[name] = value
-      lines[#lines + 1] = name .. "=" .. value
+      lines[#lines + 1] = kind_defaults.line(name, value)
     end
   end
   field, fault = fields(given)

@@ -140,7 +140,7 @@ local kind_defaults = {}
 function kind_defaults.check(name, value, seen)
   if not rows[name] or rows[name].by ~= "kind" then
     return "is not a default of a kind"
-  elseif value == "none" then
+  elseif value == "none" and name ~= "timeout_ms" then
     return "cannot be none: leave it out"
   elseif seen[name] then
     return "is given twice"
@@ -156,7 +156,13 @@ function kind_defaults.together(given)
     return "retry_expression", "needs max_retries of at least 1"
   elseif given.on_timeout == "retry" and tonumber(given.max_retries or 0) < 1 then
     return "on_timeout", "is retry, which needs max_retries of at least 1"
-  elseif given.warn_percent and not given.timeout_ms then
+  elseif given.warn_percent and (given.timeout_ms or "none") == "none" then
     return "warn_percent", "needs a timeout_ms"
   end
+end
+
+-- line returns a default as the root has it. A timeout of none keeps that of the namespace from the tasks. It is stored under another
+-- name, which older programs skip: "none" is no number for them.
+function kind_defaults.line(name, value)
+  return (value == "none" and "timeout" or name) .. "=" .. value
 end

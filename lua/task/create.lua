@@ -11,6 +11,18 @@
 -- @use store/tx: memo
 -- @use task/identity: idempotency, incarnation
 
+-- read_defaults reads defaults as the root has them (check/fields.lua).
+local function read_defaults(text)
+  local by_field = {}
+  for name, value in string.gmatch(text, "([%w_]+)=([^\n]*)") do
+    by_field[name] = value
+  end
+  if by_field.timeout then
+    by_field.timeout_ms, by_field.timeout = by_field.timeout, nil
+  end
+  return by_field
+end
+
 -- defaults returns the defaults of a kind (call/define.lua), by field: what its tasks get where their producer gives
 -- nothing.
 local function defaults(tx, kind)
@@ -19,11 +31,7 @@ local function defaults(tx, kind)
     known = redis.call("HGET", tx.key.root, "kind:" .. kind) or ""
   end
   if type(known) == "string" then
-    local text = known
-    known = {}
-    for name, value in string.gmatch(text, "([%w_]+)=([^\n]*)") do
-      known[name] = value
-    end
+    known = read_defaults(known)
     tx.root.defaults[kind] = known
   end
   return known

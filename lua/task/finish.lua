@@ -79,7 +79,8 @@ local function hook(tx, task, event, asked)
     end
   end
   fill_backoff(f)
-  create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000), of = task}))
+  local deadline = f.timeout_ms ~= "none" and tx.at + (tonumber(f.timeout_ms) or 300000) or nil
+  create(tx, id, told(task, event), draft(tx, f, {deadline = deadline, of = task}))
 end
 
 -- end_hook enqueues the hook of a task for the way it ended, if the task has one. A timeout uses the hook for failures

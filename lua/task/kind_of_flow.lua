@@ -8,13 +8,13 @@
 --
 -- @use check/fields: kind_defaults
 -- @use store/later
--- @use task/create: defaults
+-- @use task/create: defaults, read_defaults
 
 -- lines writes fields as the root has them.
 local function lines(fields)
   local all = {}
   for name, value in pairs(fields) do
-    all[#all + 1] = name .. "=" .. value
+    all[#all + 1] = kind_defaults.line(name, value)
   end
   table.sort(all)
   return table.concat(all, "\n")
@@ -29,7 +29,7 @@ local function kind_of_flow(tx, id, n, given)
   for name, value in pairs(defaults(tx, kind)) do
     all[name] = value
   end
-  for name, value in string.gmatch(said, "([%w_]+)=([^\n]*)") do
+  for name, value in pairs(read_defaults(said)) do
     if all[name] == value then
       all[name] = nil
     end

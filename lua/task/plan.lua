@@ -88,7 +88,8 @@ end
 local of_roles = {timeout_ms = true, result_type = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
 
 -- apply_defaults sets fields that the producer did not give to the defaults of the kind. A field of the producer
--- comes before the default of the kind. default_timeout_ms, which the owner gives, comes last.
+-- comes before the default of the kind. default_timeout_ms, which the owner gives, comes last. A kind's timeout of none counts as
+-- the producer's.
 --
 --   f         the fields of a task; they are changed
 --   none      whether the value of any field is "none"
@@ -97,6 +98,9 @@ local of_roles = {timeout_ms = true, result_type = true, retention_ms = true, ho
 -- Returns whether the timeout is a default
 local function apply_defaults(f, none, of_kind)
   local own_timeout, own_expression = f.timeout_ms or f.deadline_at, f.retry_expression and not f.on_timeout
+  if not own_timeout and of_kind.timeout_ms == "none" then
+    f.timeout_ms, own_timeout, none = "none", true, true
+  end
   for name, value in pairs(of_kind) do
     if f[name] == nil and (not f.role or of_roles[name]) then
       f[name] = value

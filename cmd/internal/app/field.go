@@ -14,6 +14,9 @@ import (
 func FieldFlag(f *field.Field, name string) cli.Flag {
 	switch f.Type {
 	case field.Span:
+		if f.By == field.Kind && f.Name != "backoff_max_ms" { // queue.Backoff has no Max of none
+			return LimitFlag(name, f.Help)
+		}
 		return DurationFlag(name, 0, f.Help)
 	case field.Number, field.Percent:
 		return NumberFlag(name, 0, 0, int(min(f.Most, math.MaxInt32)), f.Help)

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/internal/field"
 )
 
 // DurationFlag returns a flag for durations in Curfew's form, with days, whose errors contain an
@@ -16,6 +17,32 @@ import (
 func DurationFlag(name string, value time.Duration, usage string) cli.Flag {
 	usage, defaultText := splitDefault(usage)
 	return &cli.GenericFlag{Name: name, Value: newDuration(value), Usage: usage, DefaultText: defaultText}
+}
+
+// LimitFlag is a DurationFlag that can be none, too: DurationOf returns field.None.
+func LimitFlag(name, usage string) cli.Flag {
+	usage, defaultText := splitDefault(usage)
+	return &cli.GenericFlag{Name: name, Value: new(limit), Usage: usage, DefaultText: defaultText}
+}
+
+// limit is the value of a LimitFlag.
+type limit struct{ duration.Duration }
+
+// Set parses a duration or none.
+func (l *limit) Set(text string) error {
+	if text == "none" {
+		l.Duration = duration.Duration(field.None)
+		return nil
+	}
+	return l.Duration.Set(text)
+}
+
+// String returns none, or the duration.
+func (l *limit) String() string {
+	if time.Duration(l.Duration) == field.None {
+		return "none"
+	}
+	return l.Duration.String()
 }
 
 // splitDefault splits the description of the default, such as " (default: no limit)", off a usage,
@@ -30,12 +57,24 @@ func newDuration(value time.Duration) *duration.Duration {
 	return &d
 }
 
-// DurationOf returns the value of a DurationFlag, or 0 if the command has no such flag.
+// DurationOf returns the value of a DurationFlag or a LimitFlag, or 0 if the command has no such flag.
 func DurationOf(c *cli.Context, name string) time.Duration {
-	if d, ok := c.Generic(name).(*duration.Duration); ok {
+	switch d := c.Generic(name).(type) {
+	case *duration.Duration:
 		return time.Duration(*d)
+	case *limit:
+		return time.Duration(d.Duration)
 	}
 	return 0
+}
+
+// IsDuration reports whether a flag takes a duration.
+func IsDuration(f *cli.GenericFlag) bool {
+	switch f.Value.(type) {
+	case *duration.Duration, *limit:
+		return true
+	}
+	return false
 }
 
 // ChoiceFlag returns a flag whose value is one of several words.

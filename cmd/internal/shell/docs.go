@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/internal/app"
-	"github.com/curfew-dev/curfew/duration"
 )
 
 // Page is a page of the reference that is made from the code.
@@ -225,7 +224,7 @@ func valueOf(f cli.Flag) string {
 	case *cli.IntFlag, *cli.Int64Flag, *cli.UintFlag, *cli.Float64Flag:
 		return "NUMBER"
 	case *cli.GenericFlag:
-		if _, ok := f.Value.(*duration.Duration); ok {
+		if app.IsDuration(f) {
 			return "DURATION"
 		}
 	case *cli.StringFlag:

@@ -61,8 +61,8 @@ func kindSetCommand() *cli.Command {
 		Usage:     "set defaults of a kind: limits, retries, retention and hooks",
 		ArgsUsage: "KIND",
 		Description: `The defaults apply to tasks that are enqueued from now on, and only to what their producer leaves out. What is not named
-stays as it is, and 0 or an empty text removes a default, but with --backoff-delay 0 tasks are retried at once. --clear removes all defaults
-before the others are set. A worker that has defaults of its own sets them when it starts.
+stays as it is, and 0 or an empty text removes a default, but with --backoff-delay 0 tasks are retried at once. --timeout none keeps the
+default timeout of the namespace from the kind. --clear removes all defaults before the others are set. A worker that has defaults of its own sets them when it starts.
 
     curfew kind set render --timeout 30s --retries 3 --backoff exponential --backoff-delay 1s
     curfew kind set ask-model --preset llm_call
@@ -91,7 +91,7 @@ func setKind(c *cli.Context, q *queue.Queue, kind string, all []setting) error {
 	if !c.Bool("clear") {
 		d = defaultsOf(kinds[kind])
 	}
-	if c.IsSet("backoff-delay") && app.DurationOf(c, "backoff-delay") == 0 {
+	if c.IsSet("backoff-delay") && app.DurationOf(c, "backoff-delay") <= 0 {
 		d.Backoff = queue.Backoff{} // a back-off of 0 does not grow
 	}
 	for _, s := range all {

@@ -97,6 +97,14 @@ func fieldFlags() (flags []cli.Flag) {
 	return flags
 }
 
+// orNone returns what can be written instead of 0.
+func orNone(f *field.Field) string {
+	if f.By == field.Kind {
+		return ", or write none, so that no default applies"
+	}
+	return ""
+}
+
 // IDFlag returns the flag for the output format of commands that enqueue.
 func IDFlag() cli.Flag {
 	f := app.ChoiceFlag("output", "id", "id, json: one value, or jsonl: a line of JSON for each task", "id", "json", "jsonl")
@@ -117,7 +125,7 @@ func taskOf(c *cli.Context, words []string) (task queue.Task, err error) {
 		case empty && f.Type == field.Text:
 			return task, app.UsageOf(c, "--%s must not be empty: leave it out", flag)
 		case empty && f.Type == field.Span && name != "delay" && name != "backoff_max":
-			return task, app.UsageOf(c, "--%s must not be 0: leave it out", flag)
+			return task, app.UsageOf(c, "--%s must not be 0: leave it out%s", flag, orNone(f))
 		}
 	}
 	if task.Backoff.Delay == 0 && (c.IsSet("backoff") || c.IsSet("backoff-max") || c.IsSet("jitter")) {
