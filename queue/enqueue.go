@@ -26,7 +26,8 @@ const abandonFor = 50 * time.Millisecond
 // Enqueue stores a task, and returns when Redis has acknowledged it. An acknowledged task is kept
 // until it has ended, and then for its retention. Concurrent calls share round trips.
 //
-// If Enqueue returns [refusal.ErrUnknown], the task may have been stored. With every other error of
+// If Enqueue returns [refusal.ErrUnknown], the task may have been stored, or may be stored later: also if the
+// queue is full, but an earlier try of the call got no reply. With every other error of
 // package refusal nothing was stored: [refusal.ErrInvalid], [refusal.ErrConflict],
 // [refusal.ErrOwnerEnded], [refusal.ErrNotFound] (there is no owner), [refusal.ErrQueueFull],
 // [refusal.ErrFull] and [refusal.ErrUnavailable].
@@ -185,7 +186,8 @@ func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 		for _, c := range batch {
 			s.add(c.task, c.id)
 		}
-		replies, err := engine.Elements(q.engine.Call(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(batch)))...))
+		reply, report, err := q.engine.CallReported(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(batch)))...)
+		replies, err := engine.Elements(reply, err)
 		if err == nil && len(replies) != len(batch) {
 			err = fmt.Errorf("%d answers for %d tasks", len(replies), len(batch))
 		}
@@ -198,8 +200,13 @@ func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 		var taken []*submission
 		seen := map[string]bool{} // ids that callers chose, in this call
 		for i, c := range batch {
+			again := c.readReply(replies[i])
+			if report.Lost && errors.Is(c.err, refusal.ErrQueueFull) {
+				// The lost try may run when there is room again, or it stored the task, which ended and was removed.
+				c.receipt.ID, c.err = c.id, fmt.Errorf("%w (a try got no reply, and was repeated: %v)", refusal.ErrUnknown, c.err)
+			}
 			switch {
-			case c.readReply(replies[i]):
+			case again:
 				c.id = q.ids.Next(p, time.Now())
 				taken = append(taken, c)
 			case c.task.fixed():

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/test/faultproxy"
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
+	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -52,4 +56,48 @@ func TestAFullQueueRefusesTasks(t *testing.T) {
 		}
 		queuetest.Sound(t, q)
 	})
+}
+
+// A call whose first try got no reply, and whose repeat finds the queue full, is not refused for certain: the first try can arrive when
+// there is room again, and then it stores the task.
+func TestAFullQueueAfterALostTryIsUnknown(t *testing.T) {
+	ctx, rdb := t.Context(), redistest.Start(t).Client(t)
+	proxy := faultproxy.Start(t, rdb.Options().Addr)
+	q := queuetest.Open(t, redis.NewClient(&redis.Options{Addr: proxy.Addr}), queue.Config{})
+	if _, err := q.LimitLength(ctx, "a", 1); err != nil {
+		t.Fatal(err)
+	}
+	first := queuetest.Enqueue(t, q, queue.Task{Queue: "a"}).ID
+	var late []any
+	enqueues := faultproxy.Script(q.Engine().Library().Handle("enqueue"))
+	lost := proxy.CutRequest(func(args [][]byte) bool {
+		if !enqueues(args) {
+			return false
+		}
+		late = nil
+		for _, arg := range args {
+			late = append(late, string(arg))
+		}
+		return true
+	}, 1)
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "k", Queue: "a"})
+	lost.Await(t)
+	if !errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrQueueFull) || r.ID == "" {
+		t.Fatalf("Enqueue = %+v, %v, want ErrUnknown and the id", r, err)
+	}
+	if _, err := q.Cancel(ctx, first, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Do(ctx, late...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := q.Get(ctx, r.ID); err != nil || stored.Status != queue.Pending {
+		t.Errorf("after the late try the task is %+v, %v", stored, err)
+	}
+	lost = proxy.CutRequest(enqueues, 1)
+	receipts, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "k", Queue: "a"}, {Kind: "k", Queue: "b"}})
+	lost.Await(t)
+	if err != nil || !errors.Is(receipts[0].Err, refusal.ErrUnknown) || receipts[0].ID == "" || receipts[1].Err != nil {
+		t.Errorf("EnqueueAll = %+v, %v", receipts, err)
+	}
 }

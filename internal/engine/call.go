@@ -62,7 +62,7 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 // CallReported is Call, and also returns the report of the call.
 func (e *Engine) CallReported(ctx context.Context, partition int, script string, args ...any) (any, Report, error) {
 	start := time.Now()
-	reply, err := e.call(ctx, start, partition, script, args)
+	reply, lost, err := e.call(ctx, start, partition, script, args)
 	if observers := e.observers.Load(); observers != nil {
 		called(ctx, *observers, partition, script, start, err)
 	}
@@ -73,31 +73,32 @@ func (e *Engine) CallReported(ctx context.Context, partition int, script string,
 	if err != nil {
 		return nil, Report{}, err
 	}
+	report.Lost = lost
 	if len(report.TimedOut) > 0 || len(report.Woken) > 0 {
 		e.report(ctx, report)
 	}
 	return reply, report, nil
 }
 
-// call makes the tries of a call that began at start.
-func (e *Engine) call(ctx context.Context, start time.Time, partition int, script string, args []any) (any, error) {
+// call makes the tries of a call that began at start. lost is true if a try before the last one may have had an effect.
+func (e *Engine) call(ctx context.Context, start time.Time, partition int, script string, args []any) (reply any, lost bool, err error) {
 	if err := e.CheckPartition(partition); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, false, context.Cause(ctx)
 	}
 	c := calling{engine: e, start: start, reads: e.library.Reads(script)}
 	patience := e.tryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
 		place := e.enter(ctx, partition)
 		if place == nil {
-			return nil, c.ended(ctx)
+			return nil, c.lost, c.ended(ctx)
 		}
 		reply, err := e.try(ctx, partition, patience, script, args)
 		<-place
 		if err == nil {
-			return reply, nil
+			return reply, c.lost, nil
 		}
 		if timedOut(err) {
 			patience *= 2
@@ -107,12 +108,12 @@ func (e *Engine) call(ctx context.Context, start time.Time, partition int, scrip
 		}
 		retry, err := c.failed(ctx, partition, err)
 		if !retry {
-			return nil, err
+			return nil, c.lost, err
 		}
 		e.Remap()
 		select {
 		case <-ctx.Done():
-			return nil, c.unanswered(ctx, err)
+			return nil, c.lost, c.unanswered(ctx, err)
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}
@@ -315,6 +316,8 @@ func (e *Engine) Located(script string, words []any) []string {
 type Report struct {
 	TimedOut []TimedOut
 	Woken    []Woken
+	// Lost is true if an earlier try of the call got no reply. It may run still, later than the one whose reply this is.
+	Lost bool
 }
 
 // TimedOut is a task that timed out.
