@@ -15,6 +15,8 @@ var (
 	oddKey        = cure{advice: "the key is not Curfew's or has the wrong type: rename or delete it, and repair again"}
 	ownerLost     = cure{advice: "its owner is lost, and nothing says how that ended: cancel the task"}
 	memberLost    = cure{advice: "a task that the agent waits for is lost: cancel the agent"}
+	oddSetting    = cure{advice: "nothing else has the right value: set it again with curfew namespace set"}
+	oddControl    = cure{advice: "nothing else has the right value: set it again with curfew queue limit or curfew queue pause"}
 	halfRate      = cure{advice: "its rate is lost in part: set it again with curfew queue limit"}
 )
 

@@ -133,8 +133,12 @@ func (w *walk) readNames(ctx context.Context) (*Snapshot, error) {
 			})
 		}
 	}
-	root := redis.NewCmd(ctx, "hmget", w.root, "controlled")
-	ask(root, func() { s.Hashes[""] = fields([]string{"controlled"}, root) })
+	ofRoot, args := append(slices.Collect(maps.Keys(settingRules)), "controlled"), []any{"hmget", w.root}
+	for _, name := range ofRoot {
+		args = append(args, name)
+	}
+	root := redis.NewCmd(ctx, args...)
+	ask(root, func() { s.Hashes[""] = fields(ofRoot, root) })
 	if err := w.ask(ctx, commands); err != nil {
 		return nil, err
 	}

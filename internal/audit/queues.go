@@ -2,6 +2,7 @@ package audit
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -25,6 +26,7 @@ func (a *audit) counters(running map[string]int64, waiting map[string]waitTally)
 // at most one token.
 func (a *audit) queues() {
 	a.controls()
+	a.settings()
 	for key, hash := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
 			a.cure = cure{what: "queue"}
@@ -85,6 +87,11 @@ func (a *audit) controls() {
 		queues++
 		rated := hash["rate"] != ""
 		controlled = controlled || rated || hash["paused"] != "" || hash["max_running"] != "" || hash["max_length"] != ""
+		a.cure = oddControl
+		for _, control := range controls {
+			value, set := hash[control]
+			a.must(!set || isWhole(value, 1<<53), name, "has %s %q, which must be a whole number of at least 1", control, refusal.Clip(value))
+		}
 		a.cure = halfRate
 		a.must(rated == (hash["per_ms"] != "") && rated == (hash["burst"] != ""), name, "must have all of rate, per_ms and burst, or none of them")
 		a.cure = cure{what: "queue"}
@@ -100,6 +107,32 @@ func (a *audit) controls() {
 	for name := range a.Zsets["throttled"] {
 		a.must(a.Hashes["queue:"+name]["rate"] != "", name, "is in throttled and has no rate")
 	}
+}
+
+// settingRules has the rule of each setting of a namespace, by its field in the root.
+var settingRules = map[string]struct {
+	text string
+	fits func(value string) bool
+}{
+	"default_timeout_ms": {"a whole number from 1 to 2^52, or none", func(v string) bool { return v == "none" || isWhole(v, 1<<52) }},
+	"event_mib":          {"a whole number from 1 to 65536", func(v string) bool { return isWhole(v, 65536) }},
+	"events":             {"all, terminal or none", func(v string) bool { return v == "all" || v == "terminal" || v == "none" }},
+	"figures":            {"on or off", func(v string) bool { return v == "on" || v == "off" }},
+}
+
+// settings checks the settings of the namespace, which each call reads (lua/check/values.lua has the same rules).
+func (a *audit) settings() {
+	a.cure = oddSetting
+	for name, rule := range settingRules {
+		value, set := a.Hashes[""][name]
+		a.must(!set || rule.fits(value), name, "is %q, and must be %s", refusal.Clip(value), rule.text)
+	}
+}
+
+// isWhole reports whether a text is a whole number from 1 to most.
+func isWhole(text string, most uint64) bool {
+	n, err := strconv.ParseUint(text, 10, 64)
+	return err == nil && 1 <= n && n <= most
 }
 
 // keys checks that an idempotency key leads to its task for the whole time of its scope, and is removed after that.
