@@ -19,6 +19,7 @@ type QueueStats struct {
 	Paused                                           bool
 	MaxRunning                                       int64 // over all partitions; 0: no limit
 	MaxLength                                        int64 // over all partitions; 0: no limit
+	Full                                             int   // partitions whose share of MaxLength is used up, so that they refuse new tasks
 	Rate                                             Rate  // over all partitions; zero: no limit
 	Held                                             int64 // tasks that are held beside the line: see Stats.Held
 	Dead                                             int64 // FAILED and CANCELLED tasks whose records are still kept
@@ -148,7 +149,8 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 		queues[name] = s
 	}
 	addOpenWaits(waits, n)
-	s.Held += sum.addHeld(name, n)
+	held := sum.addHeld(name, n)
+	s.Held += held
 	s.Ready += n["ready"]
 	s.Running += n["running"]
 	s.Waiting += n["waiting"]
@@ -160,7 +162,9 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 	s.TimedOut += n["timed_out"]
 	s.Paused = s.Paused || n["paused"] == 1
 	s.MaxRunning += n["max_running"]
-	s.MaxLength += n["max_length"]
+	if s.MaxLength += n["max_length"]; n["max_length"] > 0 && n["ready"]+held >= n["max_length"] {
+		s.Full++
+	}
 	if n["rate"] > 0 { // the same in all partitions; Stats divides Per by their number
 		s.Rate = Rate{int(n["rate"]), time.Duration(n["per_ms"]) * time.Millisecond, s.Rate.Burst + int(n["burst"])}
 	}

@@ -376,3 +376,19 @@ func TestACluster(t *testing.T) {
 		t.Errorf("a long node timeout: %s", got)
 	}
 }
+
+// A queue with room refuses tasks in a partition whose share is used up, and the examination says so.
+func TestAPartitionIsFull(t *testing.T) {
+	_, rdb, _ := sane(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "many", Partitions: 3})
+	if _, err := q.LimitLength(t.Context(), "q", 6); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"0-a", "0-b", "1-a"} {
+		queuetest.Enqueue(t, q, queue.Task{Queue: "q", ID: id})
+	}
+	found, err := Examine(t.Context(), rdb, Config{Namespace: "many", Access: queue.AccessAll})
+	if want := "warn queue q is full in 1 of 3 partitions: 3 tasks are in line, and its maximum length is 6, so new tasks are refused: "; err != nil || !strings.Contains(about(found, "queues"), want) {
+		t.Errorf("%q, %v, want %q", about(found, "queues"), err, want)
+	}
+}
