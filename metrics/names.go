@@ -68,6 +68,7 @@ var table = []Metric{
 	{"tasks_held", Gauge, FromNamespace, []string{"queue", "reason"}, "Tasks that are held beside the line: no live worker has a handler for their kind (unhandled), or a program that can replay the agent (diverged), or their last worker died, perhaps because of them (suspect)"},
 	{"queue_paused", Gauge, FromNamespace, []string{"queue"}, "1 if the queue is paused"},
 	{"queue_max_length", Gauge, FromNamespace, []string{"queue"}, "How many tasks can be in line before new ones are refused; no value of a queue without this limit"},
+	{"tasks_refused_total", Counter, FromNamespace, []string{"queue"}, "New tasks that were refused because the queue had its maximum length; a repeat of a call counts again"},
 	{"queue_workers", Gauge, FromNamespace, []string{"queue"}, "Live workers that take tasks from the queue; no value of a queue without known workers while a worker lives that does not report its queues"},
 	{"workers", Gauge, FromNamespace, []string{"state"}, "Workers by state"},
 	{"deadlines", Gauge, FromNamespace, nil, "Tasks that have not ended and have a deadline"},

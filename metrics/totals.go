@@ -94,6 +94,9 @@ func (s *samples) addTasks(from *snapshot) {
 		s.add("tasks", float64(stats.Running), line, "running")
 		s.add("tasks", float64(stats.Waiting), line, "waiting")
 		s.add("tasks", float64(stats.Dead), line, "dead")
+		if stats.MaxLength > 0 || stats.Refused > 0 {
+			s.add("tasks_refused_total", float64(stats.Refused), line)
+		}
 		if from.labels.queues[stats.Queue] {
 			s.flag("queue_paused", stats.Paused, line)
 			if stats.MaxLength > 0 {

@@ -45,6 +45,9 @@ func TestAFullQueueRefusesTasks(t *testing.T) {
 		if err != nil || !errors.Is(receipts[0].Err, refusal.ErrQueueFull) || receipts[0].ID != "" || receipts[1].Err != nil || receipts[2].Err != nil {
 			t.Errorf("%+v, %v", receipts, err)
 		}
+		if stats, err := q.Stats(ctx); err != nil || stats.Queues[0].Refused != int64(most+1) || stats.Queues[0].Full != partitions {
+			t.Errorf("%+v, %v, want %d refused tasks, and all partitions full", stats.Queues[0], err, most+1)
+		}
 		if n, err := q.Drain(ctx, "a", ""); err != nil || n != int64(most) {
 			t.Errorf("%d tasks were in line, %v, want %d", n, err, most)
 		}

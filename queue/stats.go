@@ -24,6 +24,7 @@ type QueueStats struct {
 	Held                                             int64 // tasks that are held beside the line: see Stats.Held
 	Dead                                             int64 // FAILED and CANCELLED tasks whose records are still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
+	Refused                                          int64 // new tasks that found the queue full, since it was created. A repeated call counts again
 }
 
 // Held counts tasks that are held for the same reason: only some workers can run them, and perhaps no
@@ -162,6 +163,7 @@ func (sum *Stats) addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWa
 	s.TimedOut += n["timed_out"]
 	s.Paused = s.Paused || n["paused"] == 1
 	s.MaxRunning += n["max_running"]
+	s.Refused += n["refused"]
 	if s.MaxLength += n["max_length"]; n["max_length"] > 0 && n["ready"]+held >= n["max_length"] {
 		s.Full++
 	}

@@ -279,6 +279,12 @@ func TestAFullQueueIsRefused(t *testing.T) {
 	if code != app.ExitFailed || len(strings.Fields(out)) != 1 || !strings.Contains(errs, "line 1: the queue is full: default has") {
 		t.Errorf("exit %d, %q, %q", code, out, errs)
 	}
+	if line := jsonLines(t, expect(t, 0, "", "queue get default -o json"+at))[0]; line["refused"] != 2.0 {
+		t.Errorf("queue get prints %v, want 2 refused tasks", line)
+	}
+	if out := squeeze(expect(t, 0, "", "queue get default"+at)); !strings.Contains(out, "refused 2") {
+		t.Errorf("queue get prints\n%s", out)
+	}
 	for _, word := range []string{"many", "-1", "1.5", "", "99999999999"} {
 		expect(t, app.ExitUsage, "--length "+strconv.Quote(word)+": write a whole number such as 10000, or none", `queue limit default --length=`+word+at)
 	}

@@ -164,6 +164,11 @@ func TestProblemsAreFound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, func() {}, "warn queue emial is full: 1 task is in line, and its maximum length is 1, so new tasks are refused: run more workers, or raise it with `curfew queue limit emial --length`"},
+		{"a full queue that has refused tasks", "queues", func() {
+			if _, err := q.Enqueue(t.Context(), queue.Task{Queue: "emial", Kind: "letter"}); !errors.Is(err, refusal.ErrQueueFull) {
+				t.Fatal(err)
+			}
+		}, func() {}, "so new tasks are refused (1 so far): run more workers"},
 		{"tasks without a limit", "limits", func() {
 			queuetest.Enqueue(t, q, queue.Task{Delay: time.Hour})
 			queuetest.Enqueue(t, q, queue.Task{Timer: true, Delay: time.Hour})

@@ -183,12 +183,15 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 	crew := inspect.CrewOf(workers)
 	for _, s := range stats.Queues {
 		if s.Full > 0 {
-			where := ""
+			where, refused := "", ""
+			if s.Refused > 0 {
+				refused = fmt.Sprintf(" (%d so far)", s.Refused)
+			}
 			if s.Full < q.Partitions() { // each partition refuses when its own share is used up
 				where = fmt.Sprintf(" in %d of %d partitions", s.Full, q.Partitions())
 			}
-			x.report(Warn, "queues", fmt.Sprintf("queue %s is full%s: %s in line, and its maximum length is %d, so new tasks are refused", s.Queue, where,
-				counted(s.Ready+s.Held, "task is", "tasks are"), s.MaxLength), "run more workers, or raise it with `curfew queue limit "+s.Queue+" --length`")
+			x.report(Warn, "queues", fmt.Sprintf("queue %s is full%s: %s in line, and its maximum length is %d, so new tasks are refused%s", s.Queue, where,
+				counted(s.Ready+s.Held, "task is", "tasks are"), s.MaxLength, refused), "run more workers, or raise it with `curfew queue limit "+s.Queue+" --length`")
 		}
 		if s.Ready == 0 {
 			continue

@@ -26,6 +26,7 @@ type Queue struct {
 	Failed     int64         `json:"failed"`
 	Cancelled  int64         `json:"cancelled"`
 	TimedOut   int64         `json:"timed_out"`
+	Refused    int64         `json:"refused,omitempty"`
 	Workers    *int64        `json:"workers,omitempty"` // live ones that serve it; nil if it was not read, or some workers do not publish their queues
 }
 
@@ -33,7 +34,7 @@ type Queue struct {
 func OfQueue(s queue.QueueStats) Queue {
 	l := Queue{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Held: s.Held, Dead: s.Dead, MaxRunning: s.MaxRunning, MaxLength: s.MaxLength,
 		Rate: s.Rate.N, Per: s.Rate.Per, Burst: s.Rate.Burst,
-		Enqueued: s.Enqueued, Completed: s.Completed, Failed: s.Failed, Cancelled: s.Cancelled, TimedOut: s.TimedOut}
+		Enqueued: s.Enqueued, Completed: s.Completed, Failed: s.Failed, Cancelled: s.Cancelled, TimedOut: s.TimedOut, Refused: s.Refused}
 	if s.Paused {
 		l.Paused = 1
 	}

@@ -42,7 +42,7 @@ var names = map[Type]string{
 	Number: `
 		version epoch attempt retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes factor_percent task_epoch entry members settled
-		partition partitions seq known front running enqueued completed failed cancelled paused
+		partition partitions seq known front running enqueued completed failed cancelled refused paused
 		max_running max_length rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
 		broken count bounded_all bounded_fail_fast bounded_settled bounded_any bounded_any_ok bounded_n_of_m bounded_n_settled

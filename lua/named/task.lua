@@ -213,12 +213,20 @@ local function place_tasks(tx, read)
   return tasks
 end
 
+-- count_refused counts a task that found its queue full, at once: the unit is thrown away, and its counts with it.
+local function count_refused(tx, answer)
+  if answer[1] == "FULL" then
+    redis.call("HINCRBY", tx.key.queue .. answer[2], "refused", "1")
+  end
+end
+
 local function enqueue(tx, read)
   local tasks, receipts = place_tasks(tx, read), {}
   for n, answer in ipairs(enqueue_all(tx, tasks)) do
     local created = type(answer) ~= "table"
     local sentence = not created and refusal(answer, read[n].arguments)
     if sentence then
+      count_refused(tx, answer)
       tx.on = false -- the caller is at fault, and no record: unit must not put one aside
       reject(answer[1], read[n].prefix .. sentence)
     end

@@ -18,7 +18,7 @@ local function name_all(root)
     ready = p .. "ready:",         -- zset     + queue: ids that can be fetched, by priority and sequence
     held = p .. "held:",           -- zset     + set: ids that only some workers can claim, in the order in which they are claimed (store/state.lua: set_of)
     holds = p .. "holds",          -- zset     the names of these sets
-    queue = p .. "queue:",         -- hash     + queue: counters of running and ended tasks; paused, max_running, max_length, rate
+    queue = p .. "queue:",         -- hash     + queue: counters of running, ended and refused tasks; paused, max_running, max_length, rate
     wake = p .. "wake:",           -- list     + queue: at most one token, for one idle worker
     dead = p .. "dead:",           -- zset     + queue: FAILED and CANCELLED ids still kept, by end
     claims = p .. "claims:",       -- zset     + worker: ids that it holds, by the fetch that gave them

@@ -2,7 +2,7 @@
 --
 -- @use check/fields: fields, nones, pairs_of_fields
 -- @use check/values: names
--- @use queue/queue: held_sets
+-- @use queue/queue: count, held_sets
 -- @use store/events: emit, escape
 -- @use store/index
 -- @use store/record
@@ -311,6 +311,7 @@ local function full(tx, f, d)
   end
   local added = of.most and tx.sets[line] and #tx.sets[line].new / 2 or 0
   if of.most and of.length + added >= of.most and of.length + added - index.removals(tx, line) >= of.most then
+    count.add(tx, queue, "refused", 1)
     return {"FULL", queue, string.format("%d", of.most)}
   end
 end

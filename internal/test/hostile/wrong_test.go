@@ -58,6 +58,12 @@ func (s *stage) refuses(t *testing.T, root, call string, args []any, says string
 			t.Errorf("by %s: accepted %v, the reply %s; want %q: %s", verb, accepted, fault, says, a)
 		}
 	}
+	if strings.HasPrefix(says, "CURFEW FULL") { // such a refusal is counted
+		if n := s.rdb.HGet(context.Background(), root+":queue:slow", "refused").Val(); n != "2" {
+			t.Errorf("two refused tasks were counted as %q", n)
+		}
+		s.rdb.HDel(context.Background(), root+":queue:slow", "refused")
+	}
 	if after := redistest.Dump(t, s.rdb, ""); after != s.text {
 		t.Errorf("the refused call changed:\n%s", redistest.Diff(s.text, after))
 	}

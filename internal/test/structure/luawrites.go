@@ -90,6 +90,8 @@ var mayWrite = map[string]string{
 	"lua/wait/wait.lua: write_waits":       "counters of waits",
 	"lua/wait/journal.lua: journal":        "journals",
 
+	"lua/named/task.lua: count_refused": "a counter of a queue: the call ends with an error, and nothing else of it is written",
+
 	"lua/store/try.lua: try":            "runs the command of its caller, which has the same rule",
 	"lua/store/try.lua: attempt":        "the same",
 	"lua/explain/read.lua: ask":         "the same; explain has the flag no-writes",

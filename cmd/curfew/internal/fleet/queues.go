@@ -209,11 +209,15 @@ func showQueue(c *cli.Context, whole lines.WholeQueue) error {
 	if l.Paused == 1 {
 		held = "yes"
 	}
+	refused := ""
+	if l.MaxLength > 0 || l.Refused > 0 {
+		refused = app.Grouped(l.Refused)
+	}
 	return facts(c, l.Queue, append([]string{
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
 		"workers", servedText(l), "paused", held, "limits", limitsText(l),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
-		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled)}, factsOf(whole.Activity)...)...)
+		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled), "refused", refused}, factsOf(whole.Activity)...)...)
 }
 
 // facts prints the name of an object, and below it pairs of a name and a value. It leaves out those without a value.
