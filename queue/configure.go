@@ -54,10 +54,21 @@ func (q *Queue) Configure(ctx context.Context, s Settings) error {
 			err = engine.Unexpected("answer to configure", words)
 		}
 		if err != nil {
-			return refusal.Failed("configure", "", err)
+			return refusal.Failed("configure", "", partly(p, err))
 		}
 	}
 	return nil
+}
+
+// partly adds to the error of a partition's call that the partitions before it are changed.
+func partly(p int, err error) error {
+	switch p {
+	case 0:
+		return err
+	case 1:
+		return fmt.Errorf("%w; partition 0 is changed already: make the call again", err)
+	}
+	return fmt.Errorf("%w; partitions 0 to %d are changed already: make the call again", err, p-1)
 }
 
 // check validates the settings. The zero value of a field is valid.

@@ -133,7 +133,7 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 	for p := range q.Partitions() {
 		words, err := engine.Words(q.engine.Call(ctx, p, "control", append([]any{queue}, controls...)...))
 		if err != nil {
-			return sum, refusal.Failed(op+" of "+queue, "", err)
+			return sum, refusal.Failed(op+" of "+queue, "", partly(p, err))
 		}
 		if len(words) == 3 {
 			sum.Known = sum.Known || engine.Number(words[1]) == 1

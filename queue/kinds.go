@@ -47,7 +47,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	}
 	for p := range q.Partitions() {
 		if _, err := engine.Words(q.engine.Call(ctx, p, "define", args...)); err != nil {
-			return refusal.Failed("define "+kind, "", err)
+			return refusal.Failed("define "+kind, "", partly(p, err))
 		}
 	}
 	q.kinds.defined(kind, d)

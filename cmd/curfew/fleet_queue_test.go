@@ -134,6 +134,8 @@ func TestControlsOfAQueueComeAndGo(t *testing.T) {
 		}
 		expect(t, app.ExitUsage, "1 cannot be shared by 2 partitions", "queue limit mail --running 1"+at)
 		expect(t, app.ExitUsage, "1 cannot be shared by 2 partitions, since each gives its first task at once: allow at least 2, or use a namespace with 1 partitions; --running is set", "queue limit mail --running 8 --rate 5/1s --burst 1"+at)
+		expect(t, app.ExitUsage, "with 1 partitions; --length is set", "queue limit mail --length 8 --rate 5/1s --burst 1"+at)
+		expect(t, 0, "", "queue limit mail --length none"+at)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -189,8 +188,11 @@ func TestADefaultTimeoutOfANamespace(t *testing.T) {
 		t.Errorf("the partition that was missing has a default timeout of %q ms", ms)
 	}
 	expect(t, 0, "figures on, default timeout 1d (before: events terminal, 64 MiB, figures on, default timeout 1h)", "namespace set shop --default-timeout 1d"+url)
-	for _, word := range []string{"soon", "-1h", "0s", "1us", ""} {
-		expect(t, app.ExitUsage, "--default-timeout "+strconv.Quote(word)+": write a time of 1ms or more, such as 1h, or none", "namespace set shop --default-timeout="+word+url)
+	expect(t, app.ExitFailed, "default timeout: it has 1d, not none", "namespace create shop --default-timeout none"+url)
+	for _, command := range []string{"set", "create"} { // one reader of the flag
+		for word, want := range map[string]string{"soon": `"soon"`, "-1h": "negative", "0s": "must not be 0: write a time of 1ms or more, such as 1h, or none", "1us": "1ms", "": "must not be 0"} {
+			expect(t, app.ExitUsage, want, "namespace "+command+" shop --default-timeout="+word+url)
+		}
 	}
 	expect(t, app.ExitUsage, "namespace set needs --events, --event-mib, --figures or --default-timeout", "namespace set shop"+url)
 	line := jsonLines(t, expect(t, 0, "", "namespace set shop --default-timeout none -o json"+url))[0]

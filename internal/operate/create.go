@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/queue"
@@ -46,7 +47,10 @@ func (s *Server) Create(ctx context.Context, name string, wanted Settings) (n Na
 	q, err := queue.Open(ctx, s.rdb, queue.Config{Namespace: name, Partitions: max(wanted.Partitions, 1), Events: queue.EventLevel(wanted.Events),
 		EventMiB: wanted.EventMiB, Figures: wanted.Figures, Access: queue.AccessProduce, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil {
-		err = q.Configure(ctx, queue.Settings{DefaultTimeout: wanted.DefaultTimeout})
+		if err = q.Configure(ctx, queue.Settings{DefaultTimeout: wanted.DefaultTimeout}); err != nil {
+			err = fmt.Errorf("the namespace %s is created, and its default timeout is not set: run `curfew namespace set %s --default-timeout %v`: %w",
+				name, name, timeoutText(wanted.DefaultTimeout), err)
+		}
 	}
 	if err != nil {
 		return Namespace{}, false, err
@@ -90,14 +94,21 @@ func (s *Server) fits(ctx context.Context, n Namespace, wanted Settings) error {
 		if wanted.Figures != "" && r.Figures != wanted.Figures {
 			add("figures", r.Figures, wanted.Figures)
 		}
-		if wanted.DefaultTimeout != 0 && r.DefaultTimeout != wanted.DefaultTimeout {
-			add("default timeout", duration.Duration(r.DefaultTimeout), duration.Duration(wanted.DefaultTimeout))
+		if wanted.DefaultTimeout != 0 && r.DefaultTimeout != max(wanted.DefaultTimeout, 0) { // queue.None is negative
+			add("default timeout", timeoutText(r.DefaultTimeout), timeoutText(wanted.DefaultTimeout))
 		}
 	}
 	if len(e.Differences) > 0 {
 		return e
 	}
 	return nil
+}
+
+func timeoutText(d time.Duration) string {
+	if d <= 0 {
+		return "none"
+	}
+	return duration.Duration(d).String()
 }
 
 // removingError is the error for a namespace whose removal has begun and is not finished.

@@ -24,7 +24,7 @@ type Settings struct {
 	Events     string // all, terminal or none
 	EventMiB   int
 	Figures    string // on or off
-	// DefaultTimeout is that of root tasks without a deadline; 0 if there is none.
+	// DefaultTimeout is that of root tasks without a deadline; 0 if there is none. As a wish of Create, queue.None is that there is none.
 	DefaultTimeout time.Duration
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/internal/test/queuetest"
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -216,6 +218,39 @@ func TestCreateCreatesThePartitionsThatAreMissing(t *testing.T) {
 	roots, _ := s.roots(t.Context(), "shop")
 	if err != nil || created || len(n.Missing) > 0 || len(roots) != 3 || roots[1].Settings != want.Settings || roots[2].Settings != want.Settings {
 		t.Errorf("%+v %+v, created %v, %v", n, roots, created, err)
+	}
+}
+
+// noPermission refuses calls with an argument, with an error that waiting does not cure.
+type noPermission struct{ argument string }
+
+func (noPermission) Error() string { return "NOPERM this user has no permissions to run this command" }
+func (noPermission) RedisError()   {}
+
+func (n noPermission) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (n noPermission) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !slices.Contains(cmd.Args(), any(n.argument)) {
+			return next(ctx, cmd)
+		}
+		cmd.SetErr(n)
+		return n
+	}
+}
+
+func (n noPermission) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// The settings of Open are stored by one call, and the default timeout by the next one. If that fails, the error says what is done.
+func TestCreateSaysWhatItHasDone(t *testing.T) {
+	s, rdb := start(t)
+	rdb.AddHook(noPermission{"default_timeout_ms"})
+	_, _, err := s.Create(t.Context(), "shop", Settings{Events: "all", DefaultTimeout: time.Hour})
+	mentions(t, err, "the namespace shop is created, and its default timeout is not set: run `curfew namespace set shop --default-timeout 1h`")
+	if n, err := s.Namespace(t.Context(), "shop"); err != nil || n.Events != "all" || n.DefaultTimeout != 0 {
+		t.Errorf("%+v, %v", n, err)
 	}
 }
 

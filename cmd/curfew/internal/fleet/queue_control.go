@@ -238,27 +238,29 @@ func rateOf(c *cli.Context) (*queue.Rate, error) {
 	return &queue.Rate{N: int(n), Per: per}, nil
 }
 
-// setLimits sets the limits. If the second limit is refused, the first is set already, and the error
-// mentions that.
+// setLimits sets the limits. If one is refused, those before it are set already, and the error names them.
 func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 	var n queue.Controlled
 	var err error
-	if l.running != nil {
-		if n, err = q.LimitRunning(c.Context, name, *l.running); err != nil {
-			return err
+	applied := ""
+	for _, step := range []struct {
+		flag  string
+		given bool
+		set   func() (queue.Controlled, error)
+	}{
+		{"running", l.running != nil, func() (queue.Controlled, error) { return q.LimitRunning(c.Context, name, *l.running) }},
+		{"length", l.length != nil, func() (queue.Controlled, error) { return q.LimitLength(c.Context, name, *l.length) }},
+		{"rate", l.rate != nil, func() (queue.Controlled, error) { return q.LimitRate(c.Context, name, *l.rate) }},
+	} {
+		if !step.given {
+			continue
 		}
-	}
-	if l.length != nil {
-		if n, err = q.LimitLength(c.Context, name, *l.length); err != nil {
-			return err
-		}
-	}
-	if l.rate != nil {
-		if n, err = q.LimitRate(c.Context, name, *l.rate); err != nil && l.running != nil {
-			return fmt.Errorf("%w; --running is set", err)
+		if n, err = step.set(); err != nil && applied != "" {
+			return fmt.Errorf("%w%s", err, applied)
 		} else if err != nil {
 			return err
 		}
+		applied += "; --" + step.flag + " is set"
 	}
 	if app.InJSON(c) {
 		return printControlled(c, q, name, "", n)

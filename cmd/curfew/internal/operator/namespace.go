@@ -53,20 +53,35 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none (default: terminal)", "all", "terminal", "none"),
 			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: 64)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off (default: on)", "on", "off"),
-			app.DurationFlag("default-timeout", 0, "timeout of tasks that have none of their own and of their kind (default: none)"),
+			app.LimitFlag("default-timeout", "timeout of tasks that have none of their own and of their kind, such as 1h (default: none)"),
 			app.FormatFlag()),
-		Action: app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
-			n, created, err := s.Create(c.Context, words[0], operate.Settings{Partitions: c.Int("partitions"), Events: c.String("events"),
-				EventMiB: c.Int("event-mib"), Figures: c.String("figures"), DefaultTimeout: app.DurationOf(c, "default-timeout")})
-			if err == nil {
-				err = tellCreated(c, n, created)
+		Action: func(c *cli.Context) error {
+			timeout, err := defaultTimeoutOf(c)
+			if err != nil {
+				return err
 			}
-			if err == nil {
-				offerFunctions(c, s, n)
-			}
-			return err
-		}),
+			return app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
+				n, created, err := s.Create(c.Context, words[0], operate.Settings{Partitions: c.Int("partitions"), Events: c.String("events"),
+					EventMiB: c.Int("event-mib"), Figures: c.String("figures"), DefaultTimeout: timeout})
+				if err == nil {
+					err = tellCreated(c, n, created)
+				}
+				if err == nil {
+					offerFunctions(c, s, n)
+				}
+				return err
+			})(c)
+		},
 	}
+}
+
+// defaultTimeoutOf reads --default-timeout: queue.None for none, 0 if it is not given.
+func defaultTimeoutOf(c *cli.Context) (time.Duration, error) {
+	d := app.DurationOf(c, "default-timeout")
+	if c.IsSet("default-timeout") && d == 0 {
+		return 0, app.UsageOf(c, "--default-timeout must not be 0: write a time of 1ms or more, such as 1h, or none")
+	}
+	return d, nil
 }
 
 // offerFunctions loads the functions for programs in other languages into masters that lack them. If
@@ -121,18 +136,13 @@ partitions cannot be changed. The Redis user needs the rights of a producer (doc
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none", "all", "terminal", "none"),
 			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: as it is)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off", "on", "off"),
-			&cli.StringFlag{Name: "default-timeout", Usage: "timeout of tasks that have none of their own and of their kind, such as 1h; none removes it"},
+			app.LimitFlag("default-timeout", "timeout of tasks that have none of their own and of their kind, such as 1h; none removes it (default: as it is)"),
 			app.FormatFlag()),
 		Action: func(c *cli.Context) error {
 			settings := queue.Settings{Events: queue.EventLevel(c.String("events")), EventMiB: c.Int("event-mib"), Figures: c.String("figures")}
-			if word := c.String("default-timeout"); word == "none" {
-				settings.DefaultTimeout = queue.None
-			} else if c.IsSet("default-timeout") {
-				d, err := duration.Parse(word)
-				if err != nil || d < time.Millisecond {
-					return app.UsageOf(c, "--default-timeout %s: write a time of 1ms or more, such as 1h, or none", strconv.Quote(refusal.Clip(word)))
-				}
-				settings.DefaultTimeout = d
+			var err error
+			if settings.DefaultTimeout, err = defaultTimeoutOf(c); err != nil {
+				return err
 			}
 			if settings == (queue.Settings{}) && c.NArg() == 1 {
 				return app.UsageOf(c, "namespace set needs --events, --event-mib, --figures or --default-timeout")
