@@ -65,6 +65,13 @@ func (m matching) action(some cli.ActionFunc) cli.ActionFunc {
 				return app.UsageOf(c, "a task that is %s cannot be %s: leave out --status %s", s, m.verb, s)
 			}
 		}
+		ended := m.statuses[0].Ended() // those of a command are all ended, or all live
+		switch {
+		case f.Unbounded && ended:
+			return app.UsageOf(c, "an unbounded task has not ended, and cannot be %s: leave out --unbounded", m.verb)
+		case f.TimedOut && !ended:
+			return app.UsageOf(c, "a task that timed out has ended, and cannot be %s: leave out --timed-out", m.verb)
+		}
 		if f.Statuses == nil {
 			f.Statuses = m.statuses
 		}
