@@ -223,6 +223,50 @@ func TestEachFieldMeansTheSameThroughEachDoor(t *testing.T) {
 	t.Logf("%d values", tried)
 }
 
+// A back-off is set as a whole: a part without the delay is refused, and one with the delay replaces that of the kind, through each door.
+func TestABackoffMeansTheSameThroughEachDoor(t *testing.T) {
+	rdb, url := database(t)
+	ways, namespaces := doors(t, rdb, url)
+	ways, namespaces = ways[:len(ways)-1], namespaces[:len(namespaces)-1] // the last one sets the kind itself
+	of := queue.Defaults{MaxRetries: 5, Backoff: queue.Backoff{Delay: time.Minute, Exponential: true, Max: time.Hour, Jitter: 0.5}}
+	for i, defaults := range []queue.Defaults{{}, of} {
+		for _, q := range namespaces {
+			if err := q.DefineKind(t.Context(), "k", defaults); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, g := range []given{
+			{"backoff_max": "1m"}, {"jitter": "10"}, {"backoff": "exponential"}, {"backoff_max": "1m", "max_retries": "3"}, {"backoff_max": "1m", "jitter": "10"},
+			{"backoff_delay": "1s"}, {"backoff_delay": "1s", "jitter": "10"}, {"backoff_delay": "1s", "backoff_max": "1m"}, {"backoff_delay": "1s", "backoff": "exponential"}, {"backoff_delay": "none"},
+		} {
+			results := map[string]bool{}
+			for n, way := range ways {
+				id, err := way.enqueue(t, g)
+				if err == errNoFlag {
+					t.Fatalf("%s: %v", way.name, err)
+				}
+				result := "refused"
+				if err == nil {
+					r := get(t, namespaces[n], id)
+					var d queue.Defaults
+					field.Defaults(&d, r.Fields)
+					if d.Backoff.Delay <= 0 {
+						d.Backoff = queue.Backoff{} // the rest has no effect
+					}
+					result = fmt.Sprintf("%+v", d.Backoff)
+				}
+				results[result] = true
+				if want := g["backoff_delay"] == ""; want != (result == "refused") {
+					t.Errorf("%s with defaults %d through %s: %s (%v)", g.json(), i, way.name, result, err)
+				}
+			}
+			if len(results) != 1 {
+				t.Errorf("%s with defaults %d: %v", g.json(), i, results)
+			}
+		}
+	}
+}
+
 func compareDoors(t *testing.T, ways []door, namespaces []*queue.Queue, g given) {
 	t.Helper()
 	results := map[string][]string{}

@@ -63,6 +63,24 @@ local function in_ms(args, prefix)
   return fields, arguments, none
 end
 
+-- whole_backoff rejects a part of a back-off without its delay, and completes one with a delay, because it replaces that of the kind as a
+-- whole. So the fields mean the same as in Go, over HTTP and in commands. It returns whether a field is "none" now.
+local function whole_backoff(fields, none, prefix)
+  local delay = fields.backoff_ms
+  if not delay then
+    if fields.backoff or fields.backoff_max_ms or fields.jitter then
+      reject("INVALID", prefix .. "backoff_delay is missing: backoff, backoff_max and jitter need it")
+    end
+    return none
+  elseif delay == "none" then
+    return none
+  end
+  fields.backoff, fields.jitter = fields.backoff or "constant", fields.jitter or "0"
+  none = none or not fields.backoff_max_ms
+  fields.backoff_max_ms = fields.backoff_max_ms or "none"
+  return none
+end
+
 function read_task.read(kind, args, prefix)
   local field, fault = names.kind(kind)
   if not field and string.find(kind, "^flow/") then -- task/plan.lua lets runs make them as children, and retry them
@@ -72,6 +90,7 @@ function read_task.read(kind, args, prefix)
     reject("INVALID", prefix .. field .. " " .. fault)
   end
   local fields, arguments, none = in_ms(args, prefix)
+  none = whole_backoff(fields, none, prefix)
   local id, payload = fields.id, fields.payload or ""
   fields.id, fields.payload, fields.kind = nil, nil, kind
   fields.queue = fields.queue or "default"
