@@ -99,6 +99,7 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 		return nil, "INVALID warn_percent"
 	}
 	if owner == nil && m.full(t) {
+		m.list(t.queue()).counts["refused"]++
 		return nil, fmt.Sprint("FULL ", t.queue(), " ", m.list(t.queue()).controls["max_length"])
 	}
 	return t, ""
