@@ -16,10 +16,16 @@ var last = time.Unix(0, math.MaxInt64)
 
 // Now returns the instant of the clock.
 func (s *Stage) Now() time.Time {
+	if s.bubble {
+		return inMS(time.Now())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
+
+// inMS returns the time as Redis keeps it.
+func inMS(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()) }
 
 // Advance moves the clock by d. It stops at each instant at which something is due, so that tasks
 // start, end and are removed at their own instants. For example, a task with a delay of 5 s and a

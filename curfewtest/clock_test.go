@@ -93,13 +93,13 @@ func TestARealWorkerRunsBesideTheStage(t *testing.T) {
 				t.Errorf("Run = %v", err)
 			}
 		}()
-		patience, stop := context.WithTimeout(t.Context(), await.Limit(t))
+		patience, stop := context.WithTimeout(t.Context(), await.Patience)
 		defer stop()
 		if result, err := c.Queue.Result(patience, c.Enqueue(task("k")).ID); string(result) != "done" || err != nil {
 			t.Errorf("a ready task gave %q, %v, want done", result, err)
 		}
-		later := c.Enqueue(queue.Task{Kind: "k", Delay: time.Hour}).ID
-		c.Advance(time.Hour)
+		later := c.Enqueue(queue.Task{Kind: "k", Delay: time.Minute}).ID
+		c.Advance(time.Minute)
 		if result, err := c.Queue.Result(patience, later); string(result) != "done" || err != nil {
 			t.Errorf("a delayed task gave %q, %v after Advance, want done", result, err)
 		}

@@ -31,7 +31,15 @@
 // attempt is over by then, its context has ended when Advance returns, and Redis refuses its result, as in
 // production. Agent.Now (package agentwait) returns the time of this clock.
 //
-// # What this clock does not move
+// # A bubble has one clock
+//
+// In a bubble of [testing/synctest] the clock of the bubble is that of the stage: time.Now, timers, the limits
+// of handlers and the scripts in Redis agree. A handler that blocks until its context ends takes no real time.
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		c := curfewtest.New(t)
+//
+// # What the clock does not move outside of a bubble
 //
 //   - time.Now, timers and time.Sleep in the code under test, and worker.Config.TaskTimeout,
 //     which uses the clock of the machine.

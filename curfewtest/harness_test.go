@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/curfew-dev/curfew/curfewtest"
@@ -44,11 +45,15 @@ func leaked() string {
 	}
 }
 
-// both runs a test on the embedded server and on a real one.
+// both runs a test on the embedded server, in and out of a bubble of testing/synctest, and on a real server.
 func both(t *testing.T, test func(t *testing.T, config curfewtest.Config)) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		test(t, curfewtest.Config{})
+	})
+	t.Run("bubble", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { test(t, curfewtest.Config{}) })
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()

@@ -3,6 +3,7 @@ package curfewtest_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
@@ -54,6 +55,20 @@ func TestSlow(t *testing.T) {
 	r := c.Enqueue(queue.Task{Kind: "slow", AttemptTimeout: 10 * time.Second})
 	c.RunOne()
 	c.AssertTimedOut(r.ID)
+}
+
+func TestHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := curfewtest.New(t)
+		worker.Handle(c.Worker, "hang", func(ctx context.Context, in []byte) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx) // worker.ErrAttemptTimeout
+		})
+
+		r := c.Enqueue(queue.Task{Kind: "hang", AttemptTimeout: 20 * time.Minute})
+		c.RunOne()
+		c.AssertTimedOut(r.ID)
+	})
 }
 
 func TestPublishReplays(t *testing.T) {

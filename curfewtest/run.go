@@ -104,6 +104,9 @@ func (s *Stage) runOne(verb string) *Run {
 	s.tb.Helper()
 	w := s.Worker
 	s.following(w)
+	if s.bubble {
+		s.Advance(0) // what became due while the test or a handler slept
+	}
 	var queues []string // empty for the worker's own queues
 	if c := &s.config.Worker; w == s.own && len(c.Queues) == 0 && len(c.Strict) == 0 {
 		for _, line := range s.stats().Queues {

@@ -2,8 +2,11 @@ package curfewtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,18 +24,25 @@ type clock interface {
 func (s *Stage) serve() (redis.UniversalClient, clock, error) {
 	c := &s.config.Queue
 	if rdb := s.config.Client; rdb != nil {
+		if s.bubble {
+			return nil, nil, errors.New("Config.Client cannot be used in a bubble of testing/synctest, whose time stands still " +
+				"while a client waits for its socket: leave it out, or call New outside of synctest.Test")
+		}
 		library, err := load(scripts{s.knowsFunctions(rdb), true})
 		c.Library = library
 		s.tb.Cleanup(s.erase)
 		return rdb, keyClock{rdb, c.Namespace, max(c.Partitions, 1)}, err
 	}
-	server, err := embedded.Start()
+	server, err := embedded.StartWithoutPort()
 	if err != nil {
 		return nil, nil, err
 	}
 	s.tb.Cleanup(server.Close)
 	rdb := server.Client()
 	c.Library, err = load(scripts{s.knowsFunctions(rdb), false})
+	if s.bubble {
+		return rdb, bubbleClock{}, err
+	}
 	return rdb, serverClock{server}, err
 }
 
@@ -66,6 +76,30 @@ type serverClock struct{ server *embedded.Server }
 func (c serverClock) set(_ context.Context, at time.Time) error {
 	c.server.SetTime(at)
 	return nil
+}
+
+// bubbleClock is the time of a bubble, which the embedded server uses too.
+type bubbleClock struct{}
+
+func (bubbleClock) set(_ context.Context, at time.Time) error {
+	d := at.Sub(inMS(time.Now()))
+	if d < 0 {
+		return fmt.Errorf("the clock cannot be set to %v, because the bubble of testing/synctest is at %v", at.UTC(), time.Now().UTC())
+	}
+	time.Sleep(d) // sleeps: this is how the time of a bubble passes
+	return nil
+}
+
+// inBubble reports whether this goroutine is in a bubble of testing/synctest. Wait returns there at once, because
+// no test waits for the goroutine that makes a stage.
+func inBubble() (is bool) {
+	defer func() {
+		if v := recover(); v != nil { // not in a bubble, or another goroutine of the bubble is in Wait
+			is = strings.Contains(fmt.Sprint(v), "already in progress")
+		}
+	}()
+	synctest.Wait()
+	return true
 }
 
 // keyClock keeps the time in a key of each partition, on a Redis whose own clock cannot be set.

@@ -18,7 +18,8 @@ import (
 // Config adjusts a Stage. The zero value is ready to use.
 type Config struct {
 	// Start is the first instant of the clock. Defaults to the present, so that deadlines computed from
-	// time.Now make sense. With a fixed instant a test gives the same results every day.
+	// time.Now make sense. With a fixed instant a test gives the same results every day. In a bubble of
+	// testing/synctest the present is the beginning of 2000, and an earlier Start is refused.
 	Start time.Time
 	// Queue configures the namespace. Its name is Namespace, which defaults to "curfewtest", and a
 	// random suffix. Logger defaults to the log of the test. Library is ignored.
@@ -30,7 +31,7 @@ type Config struct {
 	// end. Defaults to 1000.
 	MaxRuns int
 	// Client is a Redis to use instead of the embedded server. The keys of the namespace are
-	// deleted when the test ends. No other keys are touched.
+	// deleted when the test ends. No other keys are touched. A bubble of testing/synctest cannot use one.
 	Client redis.UniversalClient
 }
 
@@ -50,6 +51,7 @@ type Stage struct {
 	config  Config
 	own     *worker.Worker // the one made here
 	control clock
+	bubble  bool // New was called in a bubble of testing/synctest, whose clock is that of the stage
 
 	moving sync.Mutex // one move of the clock at a time
 	mu     sync.Mutex
@@ -79,8 +81,9 @@ func New(tb testing.TB, config ...Config) *Stage {
 	if s.config.Start.IsZero() {
 		s.config.Start = time.Now()
 	}
-	s.now = time.UnixMilli(s.config.Start.UnixMilli()) // Redis keeps ms
+	s.now = inMS(s.config.Start)
 	s.name(&s.config.Queue)
+	s.bubble = inBubble()
 
 	var rdb redis.UniversalClient
 	var err error

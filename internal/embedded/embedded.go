@@ -1,6 +1,7 @@
 // Package embedded runs a Redis server in the process, for `curfew dev`, for tests that need no other
-// program, and for users who test their handlers. Any Redis client can connect to it over loopback. It keeps
-// all data in memory, and Close deletes the data.
+// program, and for users who test their handlers. Any Redis client can connect to a server with a port, over
+// loopback; a server without one has clients in the process only. It keeps all data in memory, and Close
+// deletes the data.
 //
 // The server is miniredis. It supports what Curfew's scripts need, but it shows nothing about speed, memory
 // limits, persistence or clusters.
@@ -18,7 +19,7 @@ import (
 // Server is a running server.
 type Server struct {
 	mini *miniredis.Miniredis
-	addr string
+	addr string        // empty without a port
 	done chan struct{} // closed by Close
 	aged chan struct{} // closed when age has returned
 
@@ -39,13 +40,38 @@ func StartOn(port int) (*Server, error) {
 	if err := mini.StartAddr(fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
 		return nil, fmt.Errorf("start the embedded server: %w", err)
 	}
-	s := &Server{mini: mini, addr: mini.Addr(), done: make(chan struct{}), aged: make(chan struct{}), seen: time.Now()}
+	s, err := serve(mini, mini.Addr())
+	if err == nil {
+		go s.age()
+	}
+	return s, err
+}
+
+// StartWithoutPort starts a server to which only Client connects, in memory. It can be used in a bubble of
+// testing/synctest, whose clock is then its clock. Keys expire at their instant: it looks for them whenever the
+// time has changed, so a clock that runs would make it slow.
+func StartWithoutPort() (*Server, error) {
+	mini := miniredis.NewMiniRedis()
+	first, err := mini.Dial() // starts it
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded server: %w", err)
+	}
+	first.Close()
+	s, err := serve(mini, "")
+	if err == nil {
+		mini.ClockTTL(true)
+		close(s.aged)
+	}
+	return s, err
+}
+
+func serve(mini *miniredis.Miniredis, addr string) (*Server, error) {
+	s := &Server{mini: mini, addr: addr, done: make(chan struct{}), aged: make(chan struct{}), seen: time.Now()}
 	if err := s.serveFacade(); err != nil {
 		mini.Close()
 		return nil, fmt.Errorf("start the embedded server: %w", err)
 	}
 	s.serveInfo()
-	go s.age()
 	return s, nil
 }
 
@@ -79,12 +105,22 @@ func (s *Server) expire() {
 	s.seen = now
 }
 
-// Addr returns the address of the server, host:port.
+// Addr returns the address of the server, host:port, and "" for a server without a port.
 func (s *Server) Addr() string { return s.addr }
 
 // Client returns a new client of this server. Close closes it if the caller has not.
 func (s *Server) Client() *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true})
+	options := &redis.Options{Addr: s.addr, ContextTimeoutEnabled: true}
+	if s.addr == "" {
+		options.Dialer = s.dial
+		// An address without a name. go-redis looks up a name, which it does not need here, and the first look-up
+		// of a process, if it is in a bubble, breaks all later ones.
+		options.Addr = "127.0.0.1:0"
+		// More than a test has calls at a time. go-redis shares the timers of calls that wait for a connection between
+		// all clients, and a timer that was made in a bubble ends the program when it is used outside.
+		options.PoolSize = 1024
+	}
+	rdb := redis.NewClient(options)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients = append(s.clients, rdb)
@@ -98,7 +134,9 @@ func (s *Server) SetTime(t time.Time) {
 	defer s.mu.Unlock()
 	s.mini.SetTime(t)
 	s.set = t
-	s.expire()
+	if s.addr != "" {
+		s.expire()
+	}
 }
 
 // Close closes the clients and the server, and deletes its data. Further calls do nothing.
