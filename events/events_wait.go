@@ -39,12 +39,12 @@ func awaitEvents(ctx context.Context, q *queue.Queue, places []place, limit time
 	select {
 	case err := <-came:
 		if err != nil && err != redis.Nil && ctx.Err() == nil {
-			return pause(ctx, min(limit, lookEvery)) // refused or disconnected: do not retry at once
+			pause(ctx, min(limit, lookEvery)) // refused or disconnected: do not retry at once
 		}
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return q.Engine().InVain(ctx)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/test/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // calls returns the calls of a client, for a live task.
@@ -151,6 +153,102 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 	if _, err := q.Get(context.Background(), id); err != nil {
 		t.Errorf("the next good call: %v", err)
 	}
+}
+
+// dialsOf signals each connection that a client could not make.
+type dialsOf struct{ failed chan struct{} }
+
+func (d dialsOf) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err != nil {
+			select {
+			case d.failed <- struct{}{}:
+			default: // nobody waits for it
+			}
+		}
+		return conn, err
+	}
+}
+func (d dialsOf) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (d dialsOf) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A caller whose context ends while Redis refuses connections learns that it does. go-redis makes them in the background, so it
+// returns the error of the context alone.
+func TestAContextThatEndsWhileRedisIsAwayNamesTheCause(t *testing.T) {
+	for _, client := range []struct {
+		name string
+		make func(addr string) redis.UniversalClient
+	}{
+		{"one server", func(addr string) redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+		}},
+		{"without ContextTimeoutEnabled", func(addr string) redis.UniversalClient { return redis.NewClient(&redis.Options{Addr: addr}) }},
+	} {
+		t.Run(client.name, func(t *testing.T) {
+			server := redistest.Start(t)
+			rdb := client.make(server.Addr)
+			defer rdb.Close()
+			failed := make(chan struct{})
+			rdb.AddHook(dialsOf{failed})
+			q := queuetest.Open(t, rdb, queue.Config{})
+			id := queuetest.Enqueue(t, q, queue.Task{}).ID
+			server.Kill()
+			for name, call := range calls(q, id) {
+				for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+					t.Run(name+", "+end.Error(), func(t *testing.T) {
+						ctx := &endingContext{Context: context.Background(), end: end, done: make(chan struct{})}
+						returned := make(chan error, 1)
+						go func() { returned <- call(ctx) }()
+						var err error
+						for range 2 { // the first one is known to the client when the second one is refused
+							select {
+							case <-failed:
+							case err = <-returned:
+							}
+						}
+						close(ctx.done)
+						if err == nil {
+							err = await.Receive(t, returned, "the call returns")
+						}
+						if !strings.Contains(err.Error(), "connection refused") {
+							t.Errorf("the error does not name the cause: %v", err)
+						}
+						if !errors.Is(err, end) && !errors.Is(err, refusal.ErrUnavailable) {
+							t.Errorf("the error is neither that of the context nor ErrUnavailable: %v", err)
+						}
+						if errors.Is(err, refusal.ErrUnknown) {
+							t.Errorf("the outcome of a call that was never sent is unknown: %v", err)
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+// endingContext ends when done is closed, also as a context whose deadline has passed.
+type endingContext struct {
+	context.Context
+	end  error
+	done chan struct{}
+}
+
+func (c *endingContext) Done() <-chan struct{} { return c.done }
+
+func (c *endingContext) Err() error {
+	select {
+	case <-c.done:
+		return c.end
+	default:
+		return nil
+	}
+}
+
+func (c *endingContext) Deadline() (time.Time, bool) {
+	return time.Now().Add(time.Hour), c.end == context.DeadlineExceeded
 }
 
 // untilWatched returns when a caller waits for the result of a task.

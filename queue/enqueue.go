@@ -61,7 +61,7 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 	case <-ctx.Done():
 	}
 	if b.leave(entry) {
-		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
+		return Receipt{}, refusal.Failed("enqueue", "", q.engine.InVain(ctx))
 	}
 	// If all its callers have given up, a call ends at once, unless Redis is processing it. Wait for
 	// that, because the caller should learn that nothing was stored, rather than ErrUnknown.
@@ -70,14 +70,14 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 	select {
 	case <-entry.done:
 		if errors.Is(entry.err, errNobodyWaits) && !errors.Is(entry.err, refusal.ErrUnknown) {
-			return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
+			return Receipt{}, refusal.Failed("enqueue", "", q.engine.InVain(ctx))
 		}
 		if entry.err == nil || !errors.Is(entry.err, refusal.ErrUnknown) {
 			return entry.receipt, refusal.Failed("enqueue", entry.receipt.ID, entry.err)
 		}
 	case <-timer.C:
 	}
-	return Receipt{ID: id}, refusal.Failed("enqueue", id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
+	return Receipt{ID: id}, refusal.Failed("enqueue", id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, q.engine.InVain(ctx)))
 }
 
 // EnqueueAll stores a list of tasks, up to 500 in a round trip. If a task is invalid by itself,

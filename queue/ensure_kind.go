@@ -42,7 +42,7 @@ func (q *Queue) EnsureKind(ctx context.Context, kind string, d Defaults) error {
 	case <-f.done:
 		return f.err
 	case <-ctx.Done():
-		return refusal.Failed("define "+kind, "", context.Cause(ctx))
+		return refusal.Failed("define "+kind, "", q.engine.InVain(ctx))
 	}
 }
 

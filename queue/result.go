@@ -65,30 +65,42 @@ func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 		return nil, refusal.Failed("result", id, err)
 	}
 	defer leave()
+	var newest error // of a look that did not end with ctx
 	for {
 		r, due, err := q.endedRecord(ctx, p, id)
 		switch {
 		case err == nil && r != nil:
 			return r, nil
+		case ctx.Err() != nil:
+			return nil, refusal.Failed("result", id, q.gaveUp(ctx, newest))
 		case err == nil:
-		case ctx.Err() != nil, !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
+		case !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
 			return nil, refusal.Failed("result", id, err)
 		default:
 			// Redis is unreachable: try again in a second.
 			due = time.After(time.Second)
 		}
+		newest = err
 		select {
 		case <-signal:
 		case <-due:
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			cause := context.Cause(ctx)
-			if err != nil {
-				cause = fmt.Errorf("%w, while %v", cause, err)
-			}
-			return nil, refusal.Failed("result", id, cause)
+			return nil, refusal.Failed("result", id, q.gaveUp(ctx, newest))
 		}
 	}
+}
+
+// gaveUp returns the error of a wait whose context has ended. It has the text of the newest error of a look, and matches the
+// cause of the context only: a look changes nothing that a caller must find out about.
+func (q *Queue) gaveUp(ctx context.Context, newest error) error {
+	if newest == nil {
+		return q.engine.InVain(ctx)
+	}
+	if errors.Is(newest, refusal.ErrUnknown) {
+		newest = errors.New("Redis does not answer")
+	}
+	return fmt.Errorf("%w, while %v", context.Cause(ctx), newest)
 }
 
 // endedRecord returns the record of a task that has ended. If the task has not ended, r is nil, and

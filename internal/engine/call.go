@@ -153,23 +153,21 @@ func (c *calling) unanswered(ctx context.Context, last error) error {
 	t := c.engine.diagnose(last)
 	switch {
 	case c.lost && ctx.Err() != nil:
-		return unknown(context.Cause(ctx))
+		return unknown(c.engine.inVain(context.Cause(ctx), last))
 	case c.lost:
 		return unknown(t.explain(last))
 	case ctx.Err() == nil:
 		return t.explain(last)
-	case errors.Is(last, ctx.Err()) || timedOut(last):
-		return context.Cause(ctx)
 	}
-	return &explained{nil, fmt.Sprintf("%v, while %v", context.Cause(ctx), t.explain(last)), context.Cause(ctx)}
+	return c.engine.inVain(context.Cause(ctx), last)
 }
 
 // ended returns the error of a call whose context ended before the next try.
 func (c *calling) ended(ctx context.Context) error {
 	if c.lost {
-		return unknown(context.Cause(ctx))
+		return unknown(c.engine.InVain(ctx))
 	}
-	return context.Cause(ctx)
+	return c.engine.InVain(ctx)
 }
 
 // unknown returns an error for a call that may have had its effect, because the reply of a try was lost.
@@ -249,13 +247,13 @@ func (e *Engine) run(ctx context.Context, patience time.Duration, script, root s
 	try, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reply, err := e.library.Run(try, e.rdb, script, root, args...)
-	if _, single := e.rdb.(*redis.Client); single && errors.Is(err, context.Canceled) {
+	if _, single := e.rdb.(*redis.Client); single && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && EndOf(ctx) != nil) {
 		err = &notSentError{err}
 	}
 	return reply, err
 }
 
-// notSentError is the error of a try whose context was cancelled while it waited for a connection. The client of one server notices that
+// notSentError is the error of a try whose context ended while it waited for a connection. The client of one server notices that
 // only there: a command that was sent ends with its reply, or with an error of the connection.
 type notSentError struct{ error }
 

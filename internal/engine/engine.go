@@ -38,6 +38,7 @@ type Engine struct {
 	bounded bool                 // the deadline of a context ends a read of rdb
 	endless bool                 // a read of rdb may have no timeout
 	places  places               // for calls under way
+	dials   *dials               // of rdb; nil if they are not known
 	tryFor  time.Duration        // how long the first try of a call may take
 
 	observers atomic.Pointer[[]Observer] // nil until Observe is called
@@ -52,7 +53,7 @@ func New(ctx context.Context, rdb redis.UniversalClient, c Config) (*Engine, err
 	e.cluster, _ = rdb.(*redis.ClusterClient)
 	e.bounded, e.endless = honoursContexts(rdb)
 	e.places.most = mostCalls(rdb)
-	bePatient(rdb)
+	e.dials = prepare(rdb)
 	if err := e.inspect(ctx); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (w *ListWait) Pop(ctx context.Context, d time.Duration) (bool, error) {
 		return w.popped(ctx, err)
 	case <-asking.Done():
 		w.abandon(popped)
-		return false, context.Cause(ctx)
+		return false, w.e.InVain(ctx)
 	}
 }
 
@@ -89,7 +89,7 @@ func (w *ListWait) popped(ctx context.Context, err error) (bool, error) {
 	var cut net.Error
 	switch cause := EndOf(ctx); {
 	case cause != nil:
-		return false, cause // instead of the timeout that the client returns
+		return false, w.e.inVain(cause, nil) // instead of the timeout that the client returns
 	case errors.Is(err, redis.Nil), errors.As(err, &cut) && cut.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return false, nil
 	case redis.HasErrorPrefix(err, "UNBLOCKED"), w.e.cluster != nil && redis.HasErrorPrefix(err, "MOVED"):

@@ -3,13 +3,9 @@ package engine
 import (
 	"context"
 	"net"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
-	"weak"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -127,7 +123,7 @@ type patientSocket struct {
 func (c patientSocket) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallConn() }
 
 // patientDials is a hook that makes new connections of a client patient.
-type patientDials struct{}
+type patientDials struct{ noHook }
 
 func (patientDials) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -140,32 +136,4 @@ func (patientDials) DialHook(next redis.DialHook) redis.DialHook {
 		}
 		return &patientConn{Conn: conn}, nil // TLS
 	}
-}
-
-func (patientDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-func (patientDials) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// bePatient makes all later connections of a client patient. It adds the hook once, since a program may
-// open many namespaces with one client. The client of a cluster keeps its connections: with patient ones
-// it would leave a hanging master half a second later (docs/decisions/0024-patient-connections.md).
-func bePatient(rdb redis.UniversalClient) {
-	if client, single := rdb.(*redis.Client); single && first(client) {
-		client.AddHook(patientDials{})
-	}
-}
-
-var seen sync.Map // weak pointers to clients
-
-// first reports whether it is called for the first time with this client. It points to the first byte of the client, because a
-// weak.Pointer[redis.Client] makes the compiler generate the methods of redis.Client again in this package: 9 MB of its archive.
-func first(client *redis.Client) bool {
-	start := (*byte)(unsafe.Pointer(client))
-	pointer := weak.Make(start)
-	if _, repeated := seen.LoadOrStore(pointer, true); repeated {
-		return false
-	}
-	runtime.AddCleanup(start, func(gone weak.Pointer[byte]) { seen.Delete(gone) }, pointer)
-	return true
 }

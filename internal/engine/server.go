@@ -127,8 +127,8 @@ func (e *Engine) reach(ctx context.Context) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	if err := EndOf(ctx); err != nil {
-		return err
+	if cause := EndOf(ctx); cause != nil {
+		return e.inVain(cause, last)
 	}
 	if last == nil || timedOut(last) {
 		last = fmt.Errorf("no answer in %v", waitFor)

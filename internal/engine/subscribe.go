@@ -136,7 +136,7 @@ func (s *Subscription) Await(ctx context.Context) error {
 	case <-s.decided:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return s.engine.InVain(ctx)
 	}
 }
 

@@ -215,14 +215,14 @@ func (e *Engine) Explain(partition int, err error) error {
 	return t.explain(err)
 }
 
-// Unread returns the error of a read that failed. If ctx has ended, this is the cause of ctx, because the error of
-// Redis only follows from it. Otherwise it is the error that Explain returns.
+// Unread returns the error of a read that failed. If ctx has ended, it matches the cause of ctx only, because the error of
+// Redis may follow from that. Otherwise it is the error that Explain returns.
 func (e *Engine) Unread(ctx context.Context, partition int, err error) error {
 	if err == nil {
 		return nil
 	}
 	if cause := EndOf(ctx); cause != nil {
-		return cause
+		return e.inVain(cause, err)
 	}
 	return e.Explain(partition, err)
 }

@@ -44,7 +44,7 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
-		return false, refusal.Failed("await work", "", context.Cause(ctx))
+		return false, refusal.Failed("await work", "", l.wait.e.InVain(ctx))
 	}
 	token, err := l.wait.Pop(ctx, d)
 	if err == nil || ctx.Err() != nil {
