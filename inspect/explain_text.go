@@ -234,7 +234,7 @@ func (e *Explanation) endText() string {
 		s = " (" + strings.Join(parts, ", ") + ")"
 	}
 	if e.End.Error != "" {
-		s += quoted(e.End.Error)
+		s += quoted(e.End.TimeoutType.ErrorText(e.End.Error))
 	}
 	return s
 }

@@ -199,9 +199,10 @@ func TestAContextThatEndsWhileRedisIsAwayNamesTheCause(t *testing.T) {
 			for name, call := range calls(q, id) {
 				for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 					t.Run(name+", "+end.Error(), func(t *testing.T) {
-						ctx := &endingContext{Context: context.Background(), end: end, done: make(chan struct{})}
+						ctx := &endingContext{Context: context.Background(), end: end, done: make(chan struct{}), asked: make(chan struct{}, 1)}
 						returned := make(chan error, 1)
 						go func() { returned <- call(ctx) }()
+						await.Receive(t, ctx.asked, "the call has begun")
 						var err error
 						for range 2 { // the first one is known to the client when the second one is refused
 							select {
@@ -232,11 +233,18 @@ func TestAContextThatEndsWhileRedisIsAwayNamesTheCause(t *testing.T) {
 // endingContext ends when done is closed, also as a context whose deadline has passed.
 type endingContext struct {
 	context.Context
-	end  error
-	done chan struct{}
+	end   error
+	done  chan struct{}
+	asked chan struct{} // signalled when the context is used
 }
 
-func (c *endingContext) Done() <-chan struct{} { return c.done }
+func (c *endingContext) Done() <-chan struct{} {
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+	return c.done
+}
 
 func (c *endingContext) Err() error {
 	select {

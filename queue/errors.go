@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TaskTimedOutError is the error of a task that timed out.
-// errors.Is(err, context.DeadlineExceeded) is true.
+// TaskTimedOutError is the error of a task that timed out. errors.Is(err, context.DeadlineExceeded) is true. If the
+// context of the caller ended instead, errors.Is(err, [refusal.ErrWaitOver]) is true.
 type TaskTimedOutError struct {
 	TaskID    string
 	Deadline  time.Time // the instant that passed: the task's deadline, its owner's, or the limit of its line or attempt
@@ -15,9 +15,9 @@ type TaskTimedOutError struct {
 	Type      TimeoutType
 }
 
-// Error returns a text with the task's id.
+// Error returns a text with the task's id and the limit.
 func (e *TaskTimedOutError) Error() string {
-	return "Task timed out: " + e.TaskID + ": Task exceeded deadline"
+	return "Task timed out: " + e.TaskID + ": " + e.Type.ErrorText(timedOutError)
 }
 
 // Is reports whether target is context.DeadlineExceeded.

@@ -175,11 +175,12 @@ func ExampleQueue_Result() {
 			log.Fatal(err)
 		}
 		result, err := q.Result(ctx, r.ID)
+		var late *queue.TaskTimedOutError
 		var failed *queue.TaskFailedError
 		switch {
 		case err == nil:
 			fmt.Printf("%s\n", result)
-		case errors.Is(err, context.DeadlineExceeded):
+		case errors.As(err, &late):
 			fmt.Println("it timed out")
 		case errors.As(err, &failed):
 			fmt.Println("it failed:", failed.Err)

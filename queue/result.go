@@ -23,9 +23,9 @@ const lookAgain = 5 * time.Second
 // it returns [refusal.ErrNotFound].
 //
 // Result waits until ctx ends, even while Redis cannot be reached. If the task has no time limit, and
-// ctx has none either, Result can wait for ever. It never returns
-// [refusal.ErrUnknown] or [refusal.ErrUnavailable]; when ctx ends, the error includes the newest
-// error of a call. Result returns at once if waiting does not help ([refusal.Permanent]).
+// ctx has none either, Result can wait for ever. When ctx ends, the error is [refusal.ErrWaitOver] and the
+// cause of ctx, and has the text of the newest error of a call. It never is [refusal.ErrUnknown] or
+// [refusal.ErrUnavailable]. Result returns at once if waiting does not help ([refusal.Permanent]).
 //
 // Redis notifies Result of the task's end. Concurrent callers in a process share one subscription.
 // Result also checks the task every five seconds, because a failover of Redis can lose the message
@@ -91,16 +91,16 @@ func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 	}
 }
 
-// gaveUp returns the error of a wait whose context has ended. It has the text of the newest error of a look, and matches the
-// cause of the context only: a look changes nothing that a caller must find out about.
+// gaveUp returns the error of a wait whose context has ended. It has only the text of the newest error of a look, because a
+// look changes nothing that a caller must find out about.
 func (q *Queue) gaveUp(ctx context.Context, newest error) error {
 	if newest == nil {
-		return q.engine.InVain(ctx)
+		return fmt.Errorf("%w: %w", refusal.ErrWaitOver, q.engine.InVain(ctx))
 	}
 	if errors.Is(newest, refusal.ErrUnknown) {
 		newest = errors.New("Redis does not answer")
 	}
-	return fmt.Errorf("%w, while %v", context.Cause(ctx), newest)
+	return fmt.Errorf("%w: %w, while %v", refusal.ErrWaitOver, context.Cause(ctx), newest)
 }
 
 // endedRecord returns the record of a task that has ended. If the task has not ended, r is nil, and
@@ -205,7 +205,7 @@ func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan 
 	// it.
 	if err := messages.Await(ctx); err != nil {
 		leave()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w: %w", refusal.ErrWaitOver, err)
 	}
 	return mine, leave, nil
 }

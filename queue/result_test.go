@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,6 +141,7 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 			return run(t, q, queue.Task{AttemptTimeout: short})
 		}},
 	}
+	texts := map[string]string{"attempt": "Task exceeded attempt timeout", "queue": "Task exceeded queue timeout"}
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for _, row := range rows {
 			t.Run(row.claim, func(t *testing.T) {
@@ -153,8 +155,11 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 				if late.TaskID != id || string(late.Type) != row.kind {
 					t.Errorf("the error is %+v, want type %s", late, row.kind)
 				}
-				if want := "Task timed out: " + id + ": Task exceeded deadline"; a.err.Error() != want {
+				if want := "Task timed out: " + id + ": " + cmp.Or(texts[row.kind], "Task exceeded deadline"); a.err.Error() != want {
 					t.Errorf("its text is %q, want %q", a.err, want)
+				}
+				if errors.Is(a.err, refusal.ErrWaitOver) {
+					t.Errorf("the timeout of the task looks like the end of the caller's context: %v", a.err)
 				}
 			})
 		}
@@ -169,8 +174,8 @@ func TestResultEndsWithItsContext(t *testing.T) {
 		got := wait(ctx, q, id)
 		untilWatched(t, q.Client(), q, id)
 		cancel(over)
-		if a := soon(t, got); !errors.Is(a.err, over) {
-			t.Errorf("Result = %+v, want the context's cause", a)
+		if a := soon(t, got); !errors.Is(a.err, over) || !errors.Is(a.err, refusal.ErrWaitOver) {
+			t.Errorf("Result = %+v, want the context's cause and ErrWaitOver", a)
 		}
 		if r, err := q.Get(context.Background(), id); err != nil || r.Status != queue.Pending {
 			t.Errorf("Get = %+v, %v, want it to be still PENDING", r, err)

@@ -47,6 +47,24 @@ const (
 	TimeoutWorkflow  TimeoutType = "workflow"  // the deadline of its owner or a further ancestor; of the run of a flow, also its own
 )
 
+// timedOutError is the error that a record has after a timeout, whatever its type.
+const timedOutError = "Task exceeded deadline"
+
+// ErrorText returns the error of a record for people. The error that is stored is the same for all timeouts, since programs
+// compare it. A task that took too long in line or in an attempt can have time left until its deadline, so ErrorText names
+// the limit.
+func (t TimeoutType) ErrorText(stored string) string {
+	if stored == timedOutError {
+		switch t {
+		case TimeoutQueue:
+			return "Task exceeded queue timeout"
+		case TimeoutAttempt:
+			return "Task exceeded attempt timeout"
+		}
+	}
+	return stored
+}
+
 // Role is the purpose of a task that no worker runs.
 type Role string
 

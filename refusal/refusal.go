@@ -20,6 +20,9 @@ var (
 	ErrNotFound = errors.New("no such task")
 	// ErrNotEnded means that the task has not ended yet.
 	ErrNotEnded = errors.New("the task has not ended")
+	// ErrWaitOver means that the context of a wait ended before the task did. The task goes on. The error is
+	// the cause of the context too; that of a task which timed out itself is not ErrWaitOver.
+	ErrWaitOver = errors.New("the wait is over, and the task goes on")
 	// ErrNeeded means that the record of an ended task cannot be deleted yet, because its owner or
 	// its children still need it. The error names them.
 	ErrNeeded = errors.New("the record is still needed")

@@ -87,7 +87,7 @@ func describe(w *inspect.Whole, full bool) string {
 	body("payload", w.Payload)
 	body("result", w.Result)
 	if w.Error != "" {
-		body("error", []byte(w.Error))
+		body("error", []byte(w.TimeoutType.ErrorText(w.Error)))
 	}
 	describeAgent(&b, w, full)
 	return b.String()

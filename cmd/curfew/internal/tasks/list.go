@@ -72,7 +72,7 @@ var listed = app.List[inspect.Line]{
 		{Name: "worker", Wide: true, Show: func(l inspect.Line) string { return app.OrDash(plainText(l.Worker)) }},
 		{Name: "index", Wide: true, Show: func(l inspect.Line) string { return l.Index }},
 		{Name: "error", Wide: true, Show: func(l inspect.Line) string {
-			return app.OrDash(cell([]byte(cmp.Or(l.Error, l.LastError, l.Fields["release_reason"]))))
+			return app.OrDash(cell([]byte(cmp.Or(l.TimeoutType.ErrorText(l.Error), l.LastError, l.Fields["release_reason"]))))
 		}},
 	},
 }

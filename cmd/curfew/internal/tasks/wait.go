@@ -86,7 +86,7 @@ var endedList = app.List[lines.End]{
 			if e.Status == queue.Completed {
 				return cell(e.Result)
 			}
-			return cell([]byte(e.Error))
+			return cell([]byte(e.TimeoutType.ErrorText(e.Error)))
 		}},
 	},
 }
