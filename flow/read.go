@@ -166,8 +166,11 @@ const maxGuesses = 20
 // children, it is the version that explains the result.
 func (v *viewer) guess(ctx context.Context, r *Run, c *children, try func(string) (*replay, error)) (*replay, error) {
 	versions, err := versionsOf(ctx, v.q, r.Flow)
-	if err != nil || len(versions) == 0 {
-		return nil, errors.Join(err, refusal.ErrNotFound)
+	if err != nil {
+		return nil, err
+	}
+	if len(versions) == 0 {
+		return nil, refusal.ErrNotFound
 	}
 	slices.Reverse(versions)
 	var newest, fitting *replay
