@@ -36,6 +36,7 @@ func TestInABubbleALimitOfDaysTakesNoRealTime(t *testing.T) {
 				r := c.Enqueue(task)
 				c.RunOne()
 				c.AssertTimedOut(r.ID)
+				// real time: it is that of a bubble
 				if took := time.Since(start); took < days || took > days+time.Second {
 					t.Errorf("the handler ran for %v, want %v", took, days)
 				}
@@ -65,7 +66,7 @@ func TestInABubbleThereIsOneClock(t *testing.T) {
 			}
 		}
 		agree(start)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // sleeps: the clock of synctest
 		agree(start.Add(time.Hour))
 		c.Advance(time.Hour)
 		agree(start.Add(2 * time.Hour))
@@ -76,7 +77,7 @@ func TestInABubbleThereIsOneClock(t *testing.T) {
 		if !slept {
 			t.Error("a timer of the test has not fired after Advance")
 		}
-		time.Sleep(300 * time.Microsecond) // a part of a ms moves Advance by no less
+		time.Sleep(300 * time.Microsecond) // sleeps: the clock of synctest. A part of a ms makes Advance no shorter
 		before := time.Now()
 		c.Advance(time.Second)
 		if d := time.Since(before); d != time.Second {
@@ -91,7 +92,7 @@ func TestInABubbleRunOneSeesWhatBecameDue(t *testing.T) {
 		c.Worker.HandleRaw("k", succeed)
 		late := c.Enqueue(queue.Task{Kind: "k", Queue: "a", QueueTimeout: time.Minute})
 		delayed := c.Enqueue(queue.Task{Kind: "k", Queue: "b", Delay: time.Minute})
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // sleeps: the clock of synctest
 		if run := c.RunOne(); run.ID != delayed.ID {
 			t.Errorf("RunOne took %s, want the task whose delay is over, %s", run.ID, delayed.ID)
 		}
@@ -113,7 +114,7 @@ func TestInABubbleAWorkerAndAReaperRun(t *testing.T) {
 
 		hangs := c.Enqueue(queue.Task{Kind: "hang", Timeout: 20 * time.Second})
 		delayed := c.Enqueue(queue.Task{Kind: "k", Delay: 10 * time.Second})
-		time.Sleep(21 * time.Second)
+		time.Sleep(21 * time.Second) // sleeps: the clock of synctest
 		c.AssertTimedOut(hangs.ID)
 		c.AssertStatus(delayed.ID, queue.Completed)
 		cancel()

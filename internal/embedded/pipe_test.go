@@ -45,11 +45,11 @@ func TestTheTimeOfABubbleIsThatOfTheServer(t *testing.T) {
 		if err := rdb.Set(t.Context(), "k", "v", time.Hour).Err(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour - time.Millisecond)
+		time.Sleep(time.Hour - time.Millisecond) // sleeps: the clock of synctest
 		if got, err := rdb.Get(t.Context(), "k").Result(); got != "v" || err != nil {
 			t.Errorf("1 ms before its end the key is %q, %v, want v", got, err)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // sleeps: the clock of synctest
 		if _, err := rdb.Get(t.Context(), "k").Result(); err != redis.Nil {
 			t.Errorf("at its end the key gives the error %v, want redis: nil", err)
 		}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 	"weak"
@@ -17,11 +16,16 @@ import (
 
 // dials knows whether the newest connection of a client could be made. go-redis makes connections in the background, so a
 // call whose context ends while it waits for one gets the error of the context only.
-type dials struct{ failed atomic.Pointer[failedDial] }
+type dials struct {
+	mu     sync.Mutex
+	failed error // of the newest dial
+	at     time.Time
+}
 
-type failedDial struct {
-	at  time.Time
-	err error
+func (d *dials) set(failed error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed, d.at = failed, time.Now()
 }
 
 // failure returns the reason for which the client has no connection, nil if it is not known.
@@ -29,40 +33,39 @@ func (d *dials) failure() error {
 	if d == nil {
 		return nil
 	}
-	// An old one says nothing: since then, all calls may have used connections that were there.
-	if f := d.failed.Load(); f != nil && time.Since(f.at) < waitFor {
-		return f.err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.at) > waitFor {
+		return nil // since then, all calls may have used connections that were there
 	}
-	return nil
+	return d.failed
 }
 
-// watchDials is a hook that keeps the failure of the newest dial.
-type watchDials struct {
-	noHook
-	dials *dials
+// dialHook is a hook that keeps the failure of the newest dial, and makes new connections patient.
+type dialHook struct {
+	dials   *dials
+	patient bool
 }
 
-func (w watchDials) DialHook(next redis.DialHook) redis.DialHook {
+func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		switch {
-		case err == nil:
-			w.dials.failed.Store(nil)
-		case !errors.Is(err, context.Canceled): // nobody waits for it any more
-			w.dials.failed.Store(&failedDial{time.Now(), err})
+		if !errors.Is(err, context.Canceled) { // somebody waits for it
+			h.dials.set(err)
+		}
+		if err == nil && h.patient {
+			conn = patient(conn)
 		}
 		return conn, err
 	}
 }
 
-// noHook is the part of a hook that changes nothing.
-type noHook struct{}
+func (dialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (dialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
-func (noHook) DialHook(next redis.DialHook) redis.DialHook                                  { return next }
-func (noHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook                         { return next }
-func (noHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
-
-// prepare makes all later connections of a client patient, and returns its dials. It adds its hooks once, since a program
+// prepare makes all later connections of a client patient, and returns its dials. It adds its hook once, since a program
 // may open many namespaces with one client. The client of a cluster keeps its connections: with patient ones it would leave
 // a hanging master half a second later (docs/decisions/0024-patient-connections.md).
 func prepare(rdb redis.UniversalClient) *dials {
@@ -70,14 +73,13 @@ func prepare(rdb redis.UniversalClient) *dials {
 	case *redis.Client:
 		d, first := dialsOf(unsafe.Pointer(client))
 		if first {
-			client.AddHook(patientDials{})
-			client.AddHook(watchDials{dials: d})
+			client.AddHook(dialHook{d, true})
 		}
 		return d
 	case *redis.ClusterClient:
 		d, first := dialsOf(unsafe.Pointer(client))
 		if first {
-			client.OnNewNode(func(node *redis.Client) { node.AddHook(watchDials{dials: d}) })
+			client.OnNewNode(func(node *redis.Client) { node.AddHook(dialHook{d, false}) })
 		}
 		return d
 	}

@@ -1,13 +1,10 @@
 package engine
 
 import (
-	"context"
 	"net"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A deadline of go-redis is the time by which a whole request or reply must have been transferred. On a
@@ -122,18 +119,10 @@ type patientSocket struct {
 
 func (c patientSocket) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallConn() }
 
-// patientDials is a hook that makes new connections of a client patient.
-type patientDials struct{ noHook }
-
-func (patientDials) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := next(ctx, network, addr)
-		if err != nil {
-			return conn, err
-		}
-		if socket, ok := conn.(syscall.Conn); ok {
-			return patientSocket{&patientConn{Conn: conn}, socket}, nil
-		}
-		return &patientConn{Conn: conn}, nil // TLS
+// patient makes a connection patient.
+func patient(conn net.Conn) net.Conn {
+	if socket, ok := conn.(syscall.Conn); ok {
+		return patientSocket{&patientConn{Conn: conn}, socket}
 	}
+	return &patientConn{Conn: conn} // TLS
 }

@@ -30,6 +30,18 @@ func TestNoReadHasAnUnknownOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := must[queue.Receipt](t)(q.Enqueue(t.Context(), queue.Task{Kind: "k"}))
+	// Each call finds a connection on which it sends its request: one that only waits for a connection has sent nothing for certain.
+	var ready []*redis.Conn
+	for range 100 {
+		conn := q.Client().(*redis.Client).Conn()
+		if err := conn.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		ready = append(ready, conn)
+	}
+	for _, conn := range ready {
+		conn.Close()
+	}
 	proxy.Partition(true)
 	defer proxy.Partition(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

@@ -90,6 +90,45 @@ func sleeps(fsys fs.FS) ([]string, error) {
 	return found, err
 }
 
+// joins finds an error that a caller acts on, such as refusal.ErrNotFound, among the arguments of errors.Join. The joined error
+// matches it whatever the other errors are: an outage was answered as a task that does not exist.
+func joins(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, _ := n.(*ast.CallExpr)
+			if call == nil {
+				return true
+			}
+			method, _ := call.Fun.(*ast.SelectorExpr)
+			if method == nil || method.Sel.Name != "Join" {
+				return true
+			}
+			if of, _ := method.X.(*ast.Ident); of == nil || of.Name != "errors" {
+				return true
+			}
+			for _, arg := range call.Args {
+				name := ""
+				switch arg := arg.(type) {
+				case *ast.SelectorExpr:
+					name = arg.Sel.Name
+				case *ast.Ident:
+					name = arg.Name
+				}
+				if rest, ok := strings.CutPrefix(name, "Err"); ok && rest != "" {
+					found = append(found, fmt.Sprintf("%s:%d: %s is joined to another error: return it alone, where the other one is nil", s.name, s.line(n.Pos()), name))
+				}
+			}
+			return true
+		})
+	}
+	return found, err
+}
+
 // programs finds a test that writes a file that can be executed without redisproc.WriteProgram: a process that starts in
 // the same moment holds the file open, and Linux does not execute it.
 func programs(fsys fs.FS) ([]string, error) {

@@ -34,6 +34,7 @@ var rules = []rule{
 	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/rights.lua", "internal/test/luacount/harness.lua")},
 	{"the clock is read in now.lua only", onlyIn("TIME", "lua/store/now.lua", "internal/test/luacount/harness.lua")},
 	{"the reason of a refusal begins with a verb", reasons},
+	{"an error that callers act on is joined to no other", joins},
 	{"documents and code name the same keys", keyTable},
 	{"documents and code name the same fields of a record", recordTable},
 	{"documents and Lua name the same events", eventTable},

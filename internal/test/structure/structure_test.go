@@ -158,6 +158,9 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{terminalStatus, "in a function of a table in a loop", lua(`for i = 1, 2 do f({g = function() t.status = "FAILED" end}) end`), []string{"lua/a.lua:1"}},
 		{terminalStatus, "in a table inside the argument of finish", lua(`finish(tx, {status = "FAILED", of = {status = "FAILED"}})`), []string{"lua/a.lua:1"}},
 
+		{joins, "errors of several calls", files("a/a.go", "package a\n\nvar err = errors.Join(err, other)\n"), nil},
+		{joins, "an error that callers act on", files("a/a.go", "package a\n\nvar err = errors.Join(err, refusal.ErrNotFound)\n"), []string{`a/a.go:3: ErrNotFound is joined`}},
+		{joins, "one of the package", files("a/a.go", "package a\n\nvar err = errors.Join(ErrBusy, err)\n"), []string{`a/a.go:3: ErrBusy is joined`}},
 		{reasons, "a verb", files("a/a.go", "package a\n\nvar err = refusal.Invalid(\"n\", \"must be 1\")\n"), nil},
 		{reasons, "the value before the verb", files("a/a.go", "package a\n\nvar err = refusal.Invalid(\"n\", \"%d must be 1\", n)\n"), nil},
 		{reasons, "a reason from elsewhere", files("a/a.go", "package a\n\nvar err = refusal.Invalid(field, \"%s\", why)\n"), nil},
