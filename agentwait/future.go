@@ -85,6 +85,9 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 // up to 128 bytes: "orders/17" is the child with the ID e-orders_2f17, as [queue.Queue.IDOf] writes
 // it. If the id would be longer than 512 bytes, a hash of the name takes its place. Any other child
 // whose id would be longer is invalid.
+//
+// With task.Promise, no worker runs the child: it is a question, with in as its payload, that another program
+// answers by queue.Resolve. Give task.ResultType, so that an answer that is not a T is refused.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	a.mustAgent()
 	payload, err := encode(in)

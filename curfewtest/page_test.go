@@ -2,6 +2,7 @@ package curfewtest_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -69,6 +71,38 @@ func TestHangs(t *testing.T) {
 		c.RunOne()
 		c.AssertTimedOut(r.ID)
 	})
+}
+
+// The code of docs/how-to/approve.md.
+func TestAPromiseWithAQuestion(t *testing.T) {
+	type refund struct {
+		Order  string `json:"order"`
+		Amount int    `json:"amount"`
+	}
+	c := curfewtest.New(t)
+	agentwait.Handle(c.Worker, "refund", func(a *agentwait.Agent, in refund) (bool, error) {
+		approval := agentwait.Schedule[bool](a, in, queue.Task{
+			ID: "approval", Kind: "refund-approval", Promise: true, ResultType: "bool", Timeout: 24 * time.Hour,
+		})
+		return agentwait.Await(a, approval)
+	})
+
+	r := c.Enqueue(queue.Task{Kind: "refund", Payload: []byte(`{"order":"17","amount":40}`)})
+	c.Drain()
+	question := c.Tasks("refund-approval")[0]
+	if string(question.Payload) != `{"order":"17","amount":40}` || question.ID != r.ID+".approval" {
+		t.Errorf("the promise is %s with the payload %s", question.ID, question.Payload)
+	}
+	if _, err := c.Queue.Resolve(t.Context(), question.ID, []byte(`"yes"`)); !errors.Is(err, refusal.ErrInvalid) {
+		t.Errorf("an answer of another type: %v", err)
+	}
+	if _, err := c.Queue.Resolve(t.Context(), question.ID, []byte("true")); err != nil {
+		t.Fatal(err)
+	}
+	c.Drain()
+	if got := string(c.MustComplete(r.ID)); got != "true" {
+		t.Errorf("the agent returned %s", got)
+	}
 }
 
 func TestPublishReplays(t *testing.T) {

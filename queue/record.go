@@ -25,66 +25,70 @@ const (
 // Ended reports whether a status is final.
 func (s Status) Ended() bool { return s == Completed || s == Failed || s == Cancelled }
 
-// Record is a task as it is stored.
+// Record is a task as it is stored. encoding/json writes it, without Fields, under the names of the record, and reads it
+// again: an instant is a text in RFC 3339, a payload or result is in base64. The command and the HTTP API have ms and JSON
+// instead.
 type Record struct {
-	ID, Kind, Queue string
-	Status          Status
-	Priority        int
-	Payload         []byte
-	Headers         map[string]string
-	IdempotencyKey  string
+	ID             string            `json:"id"`
+	Kind           string            `json:"kind"`
+	Queue          string            `json:"queue"`
+	Status         Status            `json:"status"`
+	Priority       int               `json:"priority"`
+	Payload        []byte            `json:"payload,omitempty"`
+	Headers        map[string]string `json:"headers,omitempty"`
+	IdempotencyKey string            `json:"idempotency_key,omitempty"`
 
-	CreatedAt   time.Time
-	Deadline    time.Time // the task's own; zero: none
-	Until       time.Time // the earliest deadline of the task and its ancestors; zero: none
-	AvailableAt time.Time // when it can start, if it is PENDING and cannot start yet; otherwise zero
-	LimitAt     time.Time // when its QueueTimeout or AttemptTimeout is over; zero: never
-	StartedAt   time.Time // when its newest attempt started
+	CreatedAt   time.Time `json:"created_at"`
+	Deadline    time.Time `json:"deadline_at,omitzero"`  // the task's own; zero: none
+	Until       time.Time `json:"until,omitzero"`        // the earliest deadline of the task and its ancestors; zero: none
+	AvailableAt time.Time `json:"available_at,omitzero"` // when it can start, if it is PENDING and cannot start yet; otherwise zero
+	LimitAt     time.Time `json:"limit_at,omitzero"`     // when its QueueTimeout or AttemptTimeout is over; zero: never
+	StartedAt   time.Time `json:"started_at,omitzero"`   // when its newest attempt started
 
 	// Epoch counts claims, from 1. For a task with a name it starts at about CreatedAt in ms, so
 	// that a second task of the name has greater epochs. Use it as a fencing token: a store that
 	// keeps the greatest epoch that it has seen can refuse writes of an older attempt.
-	Epoch       int64
-	Worker      string
-	Retries     int
-	MaxRetries  int
-	LeaseLosses int
+	Epoch       int64  `json:"epoch"`
+	Worker      string `json:"worker,omitempty"`
+	Retries     int    `json:"retries,omitzero"`
+	MaxRetries  int    `json:"max_retries,omitzero"`
+	LeaseLosses int    `json:"lease_losses,omitzero"`
 
 	// CompletedAt is the instant of the end. DetectedAt is the instant at which a timeout was
 	// recorded. The difference is the delay of its detection.
-	CompletedAt time.Time
-	DetectedAt  time.Time
-	Result      []byte
-	Error       string // exactly one of Result and Error is set once it has ended
-	LastError   string // the error of the newest failed attempt that was retried
-	Reason      Reason // "" unless it is FAILED or CANCELLED
-	TimedOut    bool
-	TimeoutType TimeoutType // "" unless it timed out
-	RetryState  string      // "deadline": a retry remained, but could not have started before the deadline
-	RetryError  string      // why its retry expression could not be evaluated
-	RetryOf     string      // the ended task that Retry ran again as this one
-	HookOf      string      // the ended task whose hook this is
-	Node        Node        // the node of a flow that the task runs; zero: none
-	Role        Role        // "" for a task that workers run
-	ResultType  string      // the JSON that it can complete with; "" for any bytes
-	WarnAt      time.Time   // when the event deadline_near will be written; zero: never, or it was written already
-	CancelAt    time.Time   // when it was cancelled, if it still runs in its grace
-	GraceEnds   time.Time   // when that grace ends
-	Code        int         // the exit code, if the handler gave one
+	CompletedAt time.Time   `json:"completed_at,omitzero"`
+	DetectedAt  time.Time   `json:"detected_at,omitzero"`
+	Result      []byte      `json:"result,omitempty"`
+	Error       string      `json:"error,omitempty"`      // exactly one of Result and Error is set once it has ended
+	LastError   string      `json:"last_error,omitempty"` // the error of the newest failed attempt that was retried
+	Reason      Reason      `json:"reason,omitzero"`      // "" unless it is FAILED or CANCELLED
+	TimedOut    bool        `json:"timed_out,omitzero"`
+	TimeoutType TimeoutType `json:"timeout_type,omitzero"` // "" unless it timed out
+	RetryState  string      `json:"retry_state,omitempty"` // "deadline": a retry remained, but could not have started before the deadline
+	RetryError  string      `json:"retry_error,omitempty"` // why its retry expression could not be evaluated
+	RetryOf     string      `json:"retry_of,omitempty"`    // the ended task that Retry ran again as this one
+	HookOf      string      `json:"hook_of,omitempty"`     // the ended task whose hook this is
+	Node        Node        `json:"node,omitzero"`         // the node of a flow that the task runs; zero: none
+	Role        Role        `json:"role,omitzero"`         // "" for a task that workers run
+	ResultType  string      `json:"result_type,omitempty"` // the JSON that it can complete with; "" for any bytes
+	WarnAt      time.Time   `json:"warn_at,omitzero"`      // when the event deadline_near will be written; zero: never, or it was written already
+	CancelAt    time.Time   `json:"cancel_at,omitzero"`    // when it was cancelled, if it still runs in its grace
+	GraceEnds   time.Time   `json:"grace_at,omitzero"`     // when that grace ends
+	Code        int         `json:"code,omitzero"`         // the exit code, if the handler gave one
 
-	Held   HeldReason // why it is held and not in line, if it is; otherwise ""
-	HeldAt time.Time  // since when
+	Held   HeldReason `json:"held,omitzero"`    // why it is held and not in line, if it is; otherwise ""
+	HeldAt time.Time  `json:"held_at,omitzero"` // since when
 
 	// Progress is the newest progress that a handler reported, and ProgressAt when Redis first
 	// received it. Both stay when the task is retried, until a handler reports something else,
 	// and when the task ends.
-	Progress   string
-	ProgressAt time.Time
+	Progress   string    `json:"progress,omitempty"`
+	ProgressAt time.Time `json:"progress_at,omitzero"`
 
 	// Overdue means that the task's time is up but its end is not recorded yet.
-	Overdue bool
+	Overdue bool `json:"overdue,omitzero"`
 	// Fields holds the fields of the record as they are stored.
-	Fields map[string]string
+	Fields map[string]string `json:"-"`
 }
 
 // Phase returns a word for the status that distinguishes a timeout from a failure. Filters and retry

@@ -131,7 +131,11 @@ type Task struct {
 }
 
 // Node is a node of a definition: see package flow. A task that belongs to no flow has the zero Node.
-type Node struct{ Definition, Version, Name string }
+type Node struct {
+	Definition string `json:"definition"`
+	Version    string `json:"version"`
+	Name       string `json:"name"`
+}
 
 // String returns the parts with a space between them, as they are stored.
 func (n Node) String() string {
@@ -171,10 +175,23 @@ const (
 
 // Receipt is the result of enqueuing a task.
 type Receipt struct {
-	ID       string
-	Deadline time.Time // zero: none
-	New      bool      // false: a task with this name, idempotency key or ID exists, and ID is its id
-	Err      error     // set by EnqueueAll: the error of this task; other tasks are not affected
+	ID       string    `json:"id"`
+	Deadline time.Time `json:"deadline_at,omitzero"` // zero: none
+	New      bool      `json:"new"`                  // false: a task with this name, idempotency key or ID exists, and ID is its id
+	Err      error     `json:"-"`                    // set by EnqueueAll: the error of this task; other tasks are not affected
+}
+
+// MarshalJSON encodes the receipt with the text of its error.
+func (r Receipt) MarshalJSON() ([]byte, error) {
+	type plain Receipt // without this method
+	line := struct {
+		plain
+		Error string `json:"error,omitempty"`
+	}{plain: plain(r)}
+	if r.Err != nil {
+		line.Error = r.Err.Error()
+	}
+	return json.Marshal(line)
 }
 
 // maxSpan is 2^53 ms, the greatest instant that a score of a sorted set holds exactly.

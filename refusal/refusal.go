@@ -15,8 +15,9 @@ var (
 	// ErrInvalid means that an argument is invalid, and nothing was changed. Most of these errors
 	// are an *InvalidError, which names the field.
 	ErrInvalid = errors.New("invalid argument")
-	// ErrNotFound means that the task does not exist: the id is wrong, or the record was removed
-	// after its retention. For a call about a worker it means that the worker does not exist.
+	// ErrNotFound means that no task has the id: it belongs to another namespace, or the record was removed
+	// after its retention. A text that cannot be the id of a task of this namespace is ErrInvalid instead. For a
+	// call about a worker it means that the worker does not exist.
 	ErrNotFound = errors.New("no such task")
 	// ErrNotEnded means that the task has not ended yet.
 	ErrNotEnded = errors.New("the task has not ended")
