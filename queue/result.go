@@ -98,7 +98,7 @@ func (q *Queue) gaveUp(ctx context.Context, newest error) error {
 		return fmt.Errorf("%w: %w", refusal.ErrWaitOver, q.engine.InVain(ctx))
 	}
 	if errors.Is(newest, refusal.ErrUnknown) {
-		newest = errors.New("Redis does not answer")
+		newest = errors.New("no answer from Redis")
 	}
 	return fmt.Errorf("%w: %w, while %v", refusal.ErrWaitOver, context.Cause(ctx), newest)
 }
