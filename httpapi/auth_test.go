@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/test/await"
 	"github.com/curfew-dev/curfew/internal/test/harness"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func header(name string, values ...string) func(*http.Request) {
@@ -105,6 +107,14 @@ func TestAProxyIsBelievedFromItsAddressOnly(t *testing.T) {
 		}
 		if a := s.do("POST", "tasks", `{"kind":"k"}`, header("X-Remote-User", row.values...)); a.status == 201 {
 			t.Errorf("%.60q changes something with the role read", row.values)
+		}
+	}
+}
+
+func TestAProxyNeedsTheNameOfAHeader(t *testing.T) {
+	for _, name := range []string{"", "X Remote User", " X", "X-Remote:User", "X-Rémote", "X\x7f", "X\n"} {
+		if _, err := Proxy(name, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, []Role{Read}); !errors.Is(err, refusal.ErrInvalid) {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

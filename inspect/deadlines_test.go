@@ -118,6 +118,9 @@ func TestBadArgumentsOfDeadlinesAndAgentsAreRefused(t *testing.T) {
 				t.Errorf("%s: %v", claim, err)
 			}
 		}
+		if _, err := inspect.Agents(ctx, q, 100_000); err != nil {
+			t.Errorf("the greatest number of agents: %v", err)
+		}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/test/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // suspension returns the arguments of a wait of 0-g for its child 0-g.1, once for each
@@ -165,6 +166,9 @@ func TestACallRefusesANamespaceOfAnotherVersion(t *testing.T) {
 		var raised *lua.ScriptError
 		if !errors.As(err, &raised) || !strings.Contains(err.Error(), "have version 3, and these functions work with versions up to 2") {
 			t.Errorf("fetch = %v, want an error that names both versions", err)
+		}
+		if kinds, err := s.q.Kinds(ctx); !errors.Is(err, refusal.ErrNewer) {
+			t.Errorf("Kinds = %v, %v, want ErrNewer", kinds, err)
 		}
 		if after := redistest.Dump(t, rdb, s.q.Root(0)); after != before {
 			t.Errorf("fetch changed something:\n%s", redistest.Diff(before, after))

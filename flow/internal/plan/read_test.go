@@ -186,6 +186,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(dag(`{"name":"a","executor":{"type":"echo"},"inputs":{"parameters":[{"name":"suspend","value":true}]}}`)))
 	f.Add([]byte("nodes: [{id: a, action_id: x}]\nactions: [{id: x, kind: set, implementation: {values: {state.x: '{{ inputs.parameters.n + 1 }}'}}}]\n"))
 	f.Add([]byte(`{"spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.phase == 'Succeeded'","limit":3,"task":{"executor":{"type":"http_request","url":"http://x"}}}}]}}`))
+	f.Add([]byte("nodes: [{0\r\r\r0}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := Read(text)
 		if (d == nil) != (err != nil) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -33,13 +34,21 @@ type tree struct {
 func (t *tree) path() string {
 	switch {
 	case t.up == nil:
-		return t.name
+		return shownName(t.name)
 	case t.name == "" && t.up.lists():
 		return t.up.path() + "[" + strconv.Itoa(t.index) + "]"
 	case t.up.up == nil && t.up.name == "":
-		return t.name
+		return shownName(t.name)
 	}
-	return t.up.path() + "." + t.name
+	return t.up.path() + "." + shownName(t.name)
+}
+
+// shownName quotes a name with characters that do not print, such as line breaks.
+func shownName(name string) string {
+	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func (t *tree) lists() bool {
