@@ -106,7 +106,7 @@ func (c *call) fetch(ask claim.Ask) (*fetched, error) {
 	for empty := 1; ; empty++ {
 		look := taken.Look
 		if taken.Alone {
-			look = shortest // without a wake token, since another worker could use it
+			look = time.Second - 1 // without a wake token, since another worker could use it
 		} else if look == 0 && empty < emptyRounds {
 			look = time.Millisecond // more is ready
 		} else if look == 0 {

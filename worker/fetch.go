@@ -2,6 +2,7 @@ package worker
 
 import (
 	"slices"
+	"time"
 
 	"github.com/curfew-dev/curfew/internal/claim"
 )
@@ -57,7 +58,7 @@ func (p *partition) addFetch(r *request) {
 	p.token = false
 	p.seq++
 	p.openFetches = append(p.openFetches, p.seq)
-	r.fetch = claim.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Elsewhere: p.heldElsewhere(), Quotas: p.w.queues.randomQuotas(r.slots)}
+	r.fetch = claim.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Elsewhere: p.heldElsewhere(), Rests: p.w.isolation.rests.Load() > time.Now().UnixMicro(), Quotas: p.w.queues.randomQuotas(r.slots)}
 }
 
 // fetchOver records that a fetch was answered or has failed. Caller holds mu.

@@ -12,6 +12,8 @@ import (
 // worker says what it holds in the others, and fetches nothing there until the isolation is over.
 type isolation struct {
 	of     atomic.Pointer[partition] // the partition that isolates the worker; nil if none does
+	since  atomic.Int64              // when it began, in µs
+	rests  atomic.Int64              // until when the worker is not isolated again, in µs
 	claims atomic.Int64              // of all partitions
 	ended  atomic.Bool               // the last claim has ended: see claimEnded
 }
@@ -31,10 +33,16 @@ func (p *partition) heldElsewhere() int { return max(int(p.w.isolation.claims.Lo
 // isolate notes from the reply to a fetch whether the worker is isolated, and reports whether it no longer is. Caller holds mu.
 func (p *partition) isolate(r *request, reply *claim.Reply) (over bool) {
 	of := &p.w.isolation.of
+	i, now := &p.w.isolation, time.Now().UnixMicro()
 	if r.alone = reply.Alone; !r.alone {
-		return of.CompareAndSwap(p, nil)
+		if over = of.CompareAndSwap(p, nil); over {
+			i.rests.Store(2*now - i.since.Load())
+		}
+		return over
 	}
-	of.CompareAndSwap(nil, p)
+	if of.CompareAndSwap(nil, p) {
+		i.since.Store(now)
+	}
 	if of.Load() != p {
 		return false
 	}

@@ -226,6 +226,8 @@ func heldSet(t map[string]string) string {
 	set := t["queue"] + "," + t["kind"]
 	if by := t["held_by"]; t["held"] == "diverged" || suspect && by != "" {
 		set += "," + cmp.Or(by, "-")
+	} else if suspect {
+		set += ","
 	}
 	switch {
 	case suspect && t["lease_losses"] == "1":

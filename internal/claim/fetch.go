@@ -21,6 +21,8 @@ type Ask struct {
 	// Elsewhere is the number of tasks that the worker holds in other partitions. A task that may have
 	// killed its workers is only given to a worker that holds nothing.
 	Elsewhere int
+	// Rests is set if the worker has just run such a task: while tasks are in line, it takes no other yet.
+	Rests bool
 }
 
 // maxSeq is 2^53, the greatest number that Lua and a sorted set hold exactly.
@@ -102,7 +104,11 @@ func (a *Ask) check() error {
 }
 
 func (a *Ask) append(args []any) []any {
-	args = append(args, a.Seq, a.N, a.Lease.Milliseconds(), a.Elsewhere)
+	elsewhere := a.Elsewhere
+	if a.Rests {
+		elsewhere = -1 - elsewhere
+	}
+	args = append(args, a.Seq, a.N, a.Lease.Milliseconds(), elsewhere)
 	for _, quota := range a.Quotas {
 		args = append(args, quota.Queue, quota.N)
 	}

@@ -143,10 +143,10 @@ local function look_again(tx, claims)
   local ask = tx.queues.ask
   if ask.stopping then
     return -1
-  elseif ask.repeated then
-    return -2
   elseif ask.alone then
     return -3
+  elseif ask.repeated then
+    return -2
   elseif ask.more then
     return 0
   elseif ask.few then
@@ -263,7 +263,8 @@ function count.write(tx)
         end
       end
     end
-    if tx.root.controlled and (counts.running or 0) < 0 and (try(tx, "ZCARD", tx.key.ready .. queue) or 0) > 0 then
+    if tx.root.controlled and (counts.running or 0) < 0 and
+      ((try(tx, "ZCARD", tx.key.ready .. queue) or 0) > 0 or (try(tx, "ZCARD", tx.key.holds) or 0) > 0) then
       wake.note(tx, queue) -- it may have been full
     end
   end

@@ -53,8 +53,11 @@ end
 -- queue,kind,programs. No name has a comma. Of suspects (task/suspects.lua) the set has !few or !alone at its end.
 local function set_of(task, why)
   local programs = why == "diverged" and (task.held_by or "-") or why == "suspect" and task.held_by
-  return task.queue .. "," .. task.kind .. (programs and "," .. programs or "") ..
-    (why == "suspect" and (tonumber(task.lease_losses) == 1 and "!few" or "!alone") or "")
+  local set = task.queue .. "," .. task.kind .. (programs and "," .. programs or "")
+  if why == "suspect" then -- an older program reads what is behind the kind as programs, so it takes these tasks, too
+    set = set .. (programs and "" or ",") .. (tonumber(task.lease_losses) == 1 and "!few" or "!alone")
+  end
+  return set
 end
 
 -- held_set returns the set in which a task is held, or nil (task/hold.lua). A task whose last worker died is a suspect until

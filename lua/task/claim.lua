@@ -91,7 +91,7 @@ local function take(tx, id, line, ask, got)
     return nil
   end
   if task.lease_losses then
-    got.suspects[#got.suspects + 1] = id
+    got.suspects[#got.suspects + 1] = suspects.entry(tx, task)
     got.result.shared[task.queue] = true
   end
   run(tx, task, ask)
@@ -183,7 +183,7 @@ end
 local function draw_alone(tx, ask, got, mine)
   for _, queue in ipairs(ask.queues) do
     if not got.tasks[1] and draw_held(tx, ask, got, {queue = queue, sets = got.alone[queue]}, 1) > 0 then
-      suspects.isolate(tx, ask, got.tasks[1].id, mine)
+      suspects.isolate(tx, ask, got.suspects[#got.suspects], mine)
       got.result.alone, got.left = true, 0
     end
   end
@@ -201,6 +201,8 @@ local function isolate(tx, ask, got, alone)
     if alone == "-" then
       suspects.give_up(tx, ask.worker)
     end
+    return
+  elseif ask.rests and alone ~= "-" then
     return
   end
   local drains = suspects.company(tx, ask) > 0
@@ -256,9 +258,12 @@ local function leave_beside(tx, ask, got, known)
     draw_alone(tx, ask, got, false)
   end
   result.more = not result.alone and holds_more(tx, ask, got)
-  result.few = suspects.open(tx, ask, got.few)
-  for queue in pairs(result.shared) do
-    result.shared[queue] = suspects.open(tx, ask, {[queue] = got.few[queue]}) or suspects.open(tx, ask, {[queue] = got.alone[queue]}) or nil
+  for _, queue in ipairs(ask.queues) do
+    local few = suspects.some(tx, got.few, queue)
+    result.few = result.few or few
+    -- A queue that has used up its rate gets no token now, and is noted.
+    local shared = result.shared[queue] or free_slots(tx, queue).n < 1
+    result.shared[queue] = shared and (few or suspects.some(tx, got.alone, queue)) or nil
   end
   suspects.keep(tx, ask.worker, got.suspects, known)
 end
@@ -318,7 +323,7 @@ local function claim(tx, ask)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
-    result.repeated = true
+    result.repeated, result.alone = true, suspects.is_alone(tx, ask.worker, about[3])
     repeated(tx, ask, got)
     return parcels(got)
   end
@@ -360,16 +365,20 @@ end
 -- queue. It raises if an argument is invalid.
 --
 --   seq        grows with each request of the worker; an equal seq repeats a request whose reply was lost
---   elsewhere  how many tasks the worker holds in other partitions
+--   elsewhere  how many tasks the worker holds in other partitions; -1 - that number: it has just been isolated, and rests
 --
--- Returns {worker, seq, n, lease, elsewhere, queues, quotas}
+-- Returns {worker, seq, n, lease, elsewhere, rests, queues, quotas}
 local function read_ask(argv, i, worker)
   local ask = {worker = worker, seq = whole(argv[i]), n = whole(argv[i + 1]), lease = whole(argv[i + 2], 1, 4503599627370496),
-    elsewhere = whole(argv[i + 3]), queues = {}, quotas = {}}
+    elsewhere = whole((string.gsub(argv[i + 3] or "", "^%-", ""))), rests = string.sub(argv[i + 3] or "", 1, 1) == "-",
+    queues = {}, quotas = {}}
   if not ask.seq or not ask.n or not ask.lease or not ask.elsewhere then
     error("argument " .. i .. " and the next three must be whole numbers: seq, how many tasks, ms of lease from 1 on, and how many" ..
       " tasks the worker holds in other partitions", 0)
-  elseif (#argv - i - 3) % 2 ~= 0 then
+  elseif ask.rests then
+    ask.elsewhere = ask.elsewhere - 1
+  end
+  if (#argv - i - 3) % 2 ~= 0 then
     error("argument " .. #argv .. " must be followed by a quota: give queue and quota of each queue", 0)
   end
   for j = i + 4, #argv, 2 do

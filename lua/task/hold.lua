@@ -83,12 +83,12 @@ local function fitting(tx, worker)
   elseif type(worker) == "string" then
     worker = read_worker(tx, worker)
   end
-  for _, sets in pairs(of) do
-    for i = #sets, 1, -1 do
-      if not fits(worker, sets[i]) then
-        table.remove(sets, i)
-      end
+  for queue, sets in pairs(of) do
+    local left = {}
+    for _, set in ipairs(sets) do
+      left[#left + 1] = fits(worker, set) and set or nil
     end
+    of[queue] = left
   end
   return of
 end

@@ -16,7 +16,8 @@
 -- when suspects have waited for an isolation.
 --
 -- What a worker holds is stored in its record: suspects, the ids of few that it took; alone, the id of the one that it took
--- alone, or - while it isolates itself.
+-- alone, or - while it isolates itself. An id has an instant behind it: from then on the task has run for long enough, and the worker
+-- takes others beside it. So a suspect that hangs holds up a worker for a minute, or ten.
 --
 -- @use queue/queue: free_slots
 -- @use store/later
@@ -24,8 +25,10 @@
 -- @use store/tx: memo
 -- @use task/place: holding
 
--- most_drain is for how many ms a worker may take no tasks before it holds none.
-local most_drain = 60000
+-- most_drain is for how many ms a worker takes no tasks before it holds none, as a rule; and after how many ms a suspect has run for
+-- long enough, so that it counts as no suspect for others. Only the next loss could end it if it lost three leases, so it runs alone
+-- for longer then.
+local most_drain, longest = 60000, 600000
 
 local suspects = {}
 
@@ -34,27 +37,38 @@ local suspects = {}
 function suspects.split(of)
   local few, alone = {}, {}
   for queue, sets in pairs(of) do
-    for i = #sets, 1, -1 do
-      local how = string.match(sets[i], "!(%a+)$")
-      local into = how == "few" and few or how and alone
-      if into then
-        into[queue] = into[queue] or {}
-        table.insert(into[queue], 1, table.remove(sets, i))
+    local others = {}
+    for _, set in ipairs(sets) do
+      local how = string.match(set, "!(%a+)$")
+      local into = others
+      if how then
+        local by_queue = how == "few" and few or alone
+        by_queue[queue] = by_queue[queue] or {}
+        into = by_queue[queue]
       end
+      into[#into + 1] = set
     end
+    of[queue] = others
   end
   return few, alone
 end
 
--- held_of returns those of a text of ids that a worker holds.
+-- held_of returns those of a text of ids that a worker holds, if it has not held them for long. Each id has an instant behind it: when
+-- they have run for long enough.
 local function held_of(tx, worker, text)
   local held = {}
-  for id in string.gmatch(text or "", "%S+") do
-    if type(attempt("ZSCORE", tx.key.claims .. worker, id)) == "string" then
-      held[#held + 1] = id
+  for id, instant in string.gmatch(text or "", "(%S+) (%d+)") do
+    if tonumber(instant) > tx.at and type(attempt("ZSCORE", tx.key.claims .. worker, id)) == "string" then
+      held[#held + 1] = id .. " " .. instant
     end
   end
   return held
+end
+
+-- entry returns the id of a suspect that a worker takes, and when it has run for long enough.
+function suspects.entry(tx, task)
+  local long = tonumber(task.lease_losses) > 2 and longest or most_drain
+  return task.id .. " " .. string.format("%d", tx.at + long)
 end
 
 -- room returns how many suspects that need not be alone a worker can take, and the ids of those that it holds.
@@ -71,13 +85,23 @@ function suspects.company(tx, ask)
   return redis.call("ZCARD", tx.key.claims .. ask.worker) + ask.elsewhere
 end
 
+-- some reports whether a queue has tasks in one of its sets.
+--
+--   sets  by queue
+function suspects.some(tx, sets, queue)
+  for _, set in ipairs(sets[queue] or {}) do
+    if holding(tx, set).n > 0 then
+      return true
+    end
+  end
+  return false
+end
+
 -- open reports whether one of these sets, by queue, has a task that its queue can give.
 function suspects.open(tx, ask, sets)
   for _, queue in ipairs(ask.queues) do
-    for _, set in ipairs(sets[queue] or {}) do
-      if holding(tx, set).n > 0 and free_slots(tx, queue).n > 0 then
-        return true
-      end
+    if sets[queue] and free_slots(tx, queue).n > 0 and suspects.some(tx, sets, queue) then
+      return true
     end
   end
   return false
@@ -100,10 +124,16 @@ local function write(tx, now)
     string.format("%d", now.free_at), "wanted_at", string.format("%d", now.wanted_at))
 end
 
--- rest ends an isolation: no worker isolates itself until as long after it as it took, or so many times as long.
-local function rest(tx, now, times)
-  now.worker, now.free_at = "", tx.at + times * math.max(tx.at - now.since, 0)
+-- rest ends an isolation: no worker isolates itself for so many ms.
+local function rest(tx, now, ms)
+  now.worker, now.free_at = "", tx.at + ms
   write(tx, now)
+end
+
+-- patience returns for how many ms a worker may take no tasks before it holds none: a minute, or a tenth of the time for which suspects
+-- have waited for it.
+local function patience(tx, now)
+  return math.max(most_drain, math.floor((tx.at - now.wanted_at) / 10))
 end
 
 -- lives reports whether a worker has a lease.
@@ -114,25 +144,21 @@ end
 
 -- turn reports whether a worker can isolate itself now, or does so already.
 --
---   drains  it holds other tasks, and would take none until they have ended. That takes at most a minute, or a tenth of the time
---           for which suspects have waited for it; then it rests ten times as long. So a task that runs for hours costs little
+--   drains  it holds other tasks, and would take none until they have ended. If its patience ends before, it rests ten times as long.
+--           So a task that runs for hours costs little
 function suspects.turn(tx, worker, drains)
   local now = isolation(tx)
   if not now then
     return false
   elseif now.worker == worker then
-    local over = drains and tx.at - now.since > math.max(most_drain, (tx.at - now.wanted_at) / 10)
+    local over = drains and tx.at - now.since > patience(tx, now)
     if over then
       later.before(tx, "HDEL", tx.key.worker .. worker, "alone")
-      rest(tx, now, 10)
+      rest(tx, now, 10 * patience(tx, now))
     end
     return not over
-  elseif now.worker ~= "" then
-    if not lives(tx, now.worker) then
-      now.wanted_at = 0
-      rest(tx, now, 1)
-    end
-    return false
+  elseif now.worker ~= "" then -- unless it has died, or asks for nothing any more
+    return not lives(tx, now.worker) or tx.at - now.since > patience(tx, now) + longest
   end
   return now.free_at <= tx.at
 end
@@ -145,13 +171,13 @@ function suspects.isolate(tx, ask, id, mine)
   later.before(tx, "HSET", tx.key.worker .. ask.worker, "alone", id)
   local now = mine and isolation(tx)
   if now and now.worker ~= ask.worker then
-    local earlier = now.wanted_at > 0 and tx.at - now.free_at < most_drain
+    local earlier = now.wanted_at > 0 and tx.at - now.free_at < math.max(most_drain, now.free_at - now.wanted_at)
     now.worker, now.since, now.wanted_at = ask.worker, tx.at, earlier and now.wanted_at or tx.at
     write(tx, now)
   end
 end
 
--- is_alone reports whether a worker holds a suspect alone. If it did and no longer does, its isolation is over.
+-- is_alone reports whether a worker holds a suspect alone. If it did and no longer does, or for long enough, its isolation is over.
 --
 --   alone  the field of its record
 function suspects.is_alone(tx, worker, alone)
@@ -164,7 +190,7 @@ function suspects.is_alone(tx, worker, alone)
   local now = isolation(tx)
   if now and now.worker == worker then
     now.wanted_at = 0
-    rest(tx, now, 1)
+    rest(tx, now, math.max(tx.at - now.since, 0))
   end
   return false
 end

@@ -23,9 +23,9 @@ func (t *modelTask) heldSet() string {
 	case !t.isSuspect():
 		return t.unhandledSet()
 	case t.losses == 1:
-		return t.unhandledSet() + "!few"
+		return t.unhandledSet() + ",!few"
 	}
-	return t.unhandledSet() + "!alone"
+	return t.unhandledSet() + ",!alone"
 }
 
 // unhandledSet returns the set in which a task is held if no worker has a handler for its kind.
@@ -74,7 +74,7 @@ func (m *model) lackedBy(worker string) string {
 // fits reports whether a worker may have a handler for the tasks of a set.
 func (m *model) fits(worker, set string) bool {
 	_, kind, _ := strings.Cut(set, ",")
-	kind, _, _ = strings.Cut(kind, "!")
+	kind, _, _ = strings.Cut(kind, ",")
 	if handles := m.handles[worker]; handles != "" {
 		return strings.Contains(handles, " "+kind+" ")
 	}
@@ -149,7 +149,7 @@ func (m *model) describe(worker, kinds string) string {
 // workerLine describes the record of a worker.
 func (m *model) workerLine(worker string) string {
 	f := map[string]string{"seq": zeroless(m.fetched[worker]), "lacks": m.lacks[worker], "lacks_at": zeroless(m.lacksAt[worker]),
-		"alone": m.alone[worker], "suspects": strings.Join(m.suspects[worker], " ")}
+		"alone": m.alone[worker].String(), "suspects": formatSuspects(m.suspects[worker])}
 	if kinds := m.handles[worker]; kinds != "" {
 		f["about"], f["kinds"], f["program"], f["state"] = aboutKinds(kinds), kinds, "-", "running"
 	}

@@ -30,13 +30,13 @@ type model struct {
 	keys      map[string]modelKey
 	forget    map[string]int64
 	throttled map[string]int64
-	waits     map[string]int64  // when to sweep the wait of an agent
-	wake      map[string]bool   // queues that have a token
-	lacks     map[string]string // kinds for which a worker has no handler, with a space before and after each
-	lacksAt   map[string]int64  // since when
-	handles   map[string]string // kinds of a worker that has described itself, in the same form
-	alone     map[string]string // the suspect that a worker runs alone; - if it waits for its last task
-	suspects  map[string][]string
+	waits     map[string]int64        // when to sweep the wait of an agent
+	wake      map[string]bool         // queues that have a token
+	lacks     map[string]string       // kinds for which a worker has no handler, with a space before and after each
+	lacksAt   map[string]int64        // since when
+	handles   map[string]string       // kinds of a worker that has described itself, in the same form
+	alone     map[string]modelSuspect // the suspect that a worker runs alone; - if it waits for its last task
+	suspects  map[string][]modelSuspect
 	isolation modelIsolation
 	taken     map[string]bool // queues whose token a worker took, and from which no worker has fetched since
 	removed   map[string]bool // ids whose record was removed: they are not drawn again
@@ -86,7 +86,7 @@ type modelTask struct {
 func newModel(now int64) *model {
 	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
 		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
-		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, lacks: map[string]string{}, lacksAt: map[string]int64{}, alone: map[string]string{}, suspects: map[string][]string{}, handles: map[string]string{}, passed: map[string]bool{}, heldBefore: map[string]int64{}, wake: map[string]bool{},
+		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, lacks: map[string]string{}, lacksAt: map[string]int64{}, alone: map[string]modelSuspect{}, suspects: map[string][]modelSuspect{}, handles: map[string]string{}, passed: map[string]bool{}, heldBefore: map[string]int64{}, wake: map[string]bool{},
 		taken: map[string]bool{}, removed: map[string]bool{}, figures: map[string]map[string]int64{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
 }
 
@@ -302,7 +302,7 @@ func (m *model) done() {
 	}
 	clear(m.fresh)
 	for line := range m.freed {
-		if len(m.line(line)) > 0 {
+		if len(m.line(line)) > 0 || len(m.heldSets()) > 0 {
 			m.woken[line] = true
 		}
 	}

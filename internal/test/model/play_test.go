@@ -70,7 +70,7 @@ func join(words []any) string {
 
 func drawAsk(t *rapid.T, seq int64) claim.Ask {
 	ask := claim.Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond,
-		Elsewhere: rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "elsewhere")}
+		Elsewhere: rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "elsewhere"), Rests: rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "rests")}
 	for _, line := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
 		ask.Quotas = append(ask.Quotas, claim.Quota{Queue: line, N: rapid.IntRange(0, 2).Draw(t, "quota")})
 	}

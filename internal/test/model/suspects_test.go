@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/curfew-dev/curfew/internal/claim"
 	"github.com/curfew-dev/curfew/queue"
@@ -23,12 +24,33 @@ type modelGrant struct {
 	worker   string
 	ask      claim.Ask
 	left     int
-	room     int      // for suspects that need not be alone
-	suspects []string // that the worker holds
+	room     int            // for suspects that need not be alone
+	suspects []modelSuspect // that the worker holds
 	alone    bool
 	waits    bool
 	shared   map[string]bool // queues of which it got a suspect and that have more
 	take     func(*modelTask) bool
+}
+
+// modelSuspect is a suspect that a worker holds, and when it has run for long enough. Its id is - if the worker waits for its last task.
+type modelSuspect struct {
+	id   string
+	long int64
+}
+
+func (s modelSuspect) String() string {
+	if s.long == 0 {
+		return s.id
+	}
+	return s.id + " " + strconv.FormatInt(s.long, 10)
+}
+
+func formatSuspects(list []modelSuspect) string {
+	var words []string
+	for _, s := range list {
+		words = append(words, s.String())
+	}
+	return strings.Join(words, " ")
 }
 
 func (t *modelTask) isSuspect() bool {
@@ -47,40 +69,56 @@ func (m *model) company(g *modelGrant) int { return len(m.held(g.worker)) + g.as
 
 // canGive reports whether a queue can give a suspect to the worker. The call knows the sets that had tasks when it began.
 func (m *model) canGive(g *modelGrant, line, end string) bool {
+	return m.has(g, line, end) && m.room(line) > 0
+}
+
+// has is canGive of a queue without limits.
+func (m *model) has(g *modelGrant, line, end string) bool {
 	known := func(t *modelTask) bool { return m.heldBefore[t.heldSet()] > 0 }
-	return slices.ContainsFunc(m.fitting(g.worker, line, end), known) && m.room(line) > 0
+	return slices.ContainsFunc(m.fitting(g.worker, line, end), known)
 }
 
-func (m *model) holds(worker, id string) bool {
-	t := m.tasks[id]
-	return t != nil && t.status == queue.Running && t.worker == worker
+// holds reports whether a worker holds a suspect, and has not held it for long.
+func (m *model) holds(worker string, s modelSuspect) bool {
+	t := m.tasks[s.id]
+	return t != nil && t.status == queue.Running && t.worker == worker && s.long > m.now
 }
 
-func (m *model) restAfter(times int64) {
-	i := &m.isolation
-	i.worker, i.freeAt = "", m.now+times*max(m.now-i.since, 0)
+func (m *model) restFor(ms int64) { m.isolation.worker, m.isolation.freeAt = "", m.now+ms }
+
+// patience returns for how many ms a worker takes no tasks before it holds none.
+func (m *model) patience() int64 { return max(60_000, (m.now-m.isolation.wanted)/10) }
+
+// isAlone reports whether a worker holds a suspect alone.
+func (m *model) isAlone(worker string) bool {
+	i, s := &m.isolation, m.alone[worker]
+	if s.id == "" || s.id == "-" {
+		return false
+	}
+	if m.holds(worker, s) {
+		return true
+	}
+	delete(m.alone, worker)
+	if i.worker == worker {
+		i.wanted = 0
+		m.restFor(max(m.now-i.since, 0))
+	}
+	return false
 }
 
 // isolate decides whether the worker gets nothing now, or one suspect alone.
 func (m *model) isolate(g *modelGrant) {
 	i := &m.isolation
-	if id := m.alone[g.worker]; id != "" && id != "-" {
-		if m.holds(g.worker, id) {
-			g.alone, g.left = true, 0
-			return
-		}
-		delete(m.alone, g.worker)
-		if i.worker == g.worker {
-			i.wanted = 0
-			m.restAfter(1)
-		}
+	if m.isAlone(g.worker) {
+		g.alone, g.left = true, 0
+		return
 	}
 	open := false
 	for _, quota := range g.ask.Quotas {
 		open = open || m.canGive(g, quota.Queue, "alone")
 	}
 	if !open {
-		if m.alone[g.worker] == "-" {
+		if m.alone[g.worker].id == "-" {
 			delete(m.alone, g.worker)
 			if i.worker == g.worker {
 				i.worker, i.wanted = "", 0
@@ -88,25 +126,26 @@ func (m *model) isolate(g *modelGrant) {
 		}
 		return
 	}
+	if g.ask.Rests && m.alone[g.worker].id != "-" {
+		return
+	}
 	drains := m.company(g) > 0
 	switch lease, lives := m.workers[i.worker]; {
 	case i.worker == g.worker:
-		if drains && m.now-i.since > max(60_000, (m.now-i.wanted)/10) {
+		if drains && m.now-i.since > m.patience() {
 			delete(m.alone, g.worker)
-			m.restAfter(10)
+			m.restFor(10 * m.patience())
 			return
 		}
 	case i.worker != "":
-		if !lives || lease < m.now {
-			i.wanted = 0
-			m.restAfter(1)
+		if lives && lease >= m.now && m.now-i.since <= m.patience()+600_000 {
+			return
 		}
-		return
 	case i.freeAt > m.now:
 		return
 	}
 	if drains {
-		m.beginAlone(g, "-")
+		m.beginAlone(g, modelSuspect{id: "-"})
 		g.alone, g.left = true, 0
 	} else {
 		m.takeAlone(g, true)
@@ -114,10 +153,10 @@ func (m *model) isolate(g *modelGrant) {
 }
 
 // beginAlone makes the worker the one that isolates itself.
-func (m *model) beginAlone(g *modelGrant, id string) {
-	m.alone[g.worker] = id
+func (m *model) beginAlone(g *modelGrant, s modelSuspect) {
+	m.alone[g.worker] = s
 	if i := &m.isolation; i.worker != g.worker {
-		if i.wanted == 0 || m.now-i.freeAt >= 60_000 {
+		if i.wanted == 0 || m.now-i.freeAt >= max(60_000, i.freeAt-i.wanted) {
 			i.wanted = m.now
 		}
 		i.worker, i.since, i.used = g.worker, m.now, true
@@ -142,9 +181,9 @@ func (m *model) takeAlone(g *modelGrant, mine bool) {
 }
 
 func (m *model) roomForSuspects(g *modelGrant) int {
-	for _, id := range m.suspects[g.worker] {
-		if m.holds(g.worker, id) {
-			g.suspects = append(g.suspects, id)
+	for _, s := range m.suspects[g.worker] {
+		if m.holds(g.worker, s) {
+			g.suspects = append(g.suspects, s)
 		}
 	}
 	return int(math.Ceil(math.Sqrt(float64(g.ask.N+m.company(g))))) - len(g.suspects)

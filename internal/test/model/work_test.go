@@ -48,6 +48,9 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool, hi
 				tell(t)
 			}
 		}
+		if m.isAlone(worker) {
+			return got, false, "alone"
+		}
 		return got, false, ""
 	}
 	g := &modelGrant{worker: worker, ask: ask, left: ask.N, shared: map[string]bool{}}
@@ -60,7 +63,11 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool, hi
 			return false
 		}
 		if t.losses > 0 {
-			g.suspects, g.shared[t.queue()] = append(g.suspects, t.id), true
+			long := int64(60_000)
+			if t.losses > 2 {
+				long = 600_000
+			}
+			g.suspects, g.shared[t.queue()] = append(g.suspects, modelSuspect{t.id, m.now + long}), true
 		}
 		m.claim(t, worker, ask.Seq)
 		tell(t)
@@ -92,8 +99,10 @@ func (m *model) fetch(worker string, ask claim.Ask) (got []string, more bool, hi
 	}
 	for _, quota := range ask.Quotas {
 		more = more || !g.alone && len(m.fitting(worker, quota.Queue, "")) > 0 && m.room(quota.Queue) > 0
-		g.shared[quota.Queue] = g.shared[quota.Queue] && (m.canGive(g, quota.Queue, "few") || m.canGive(g, quota.Queue, "alone"))
-		g.waits = g.waits || m.canGive(g, quota.Queue, "few")
+		few := m.has(g, quota.Queue, "few")
+		shared := g.shared[quota.Queue] || m.room(quota.Queue) < 1
+		g.shared[quota.Queue] = shared && (few || m.has(g, quota.Queue, "alone"))
+		g.waits = g.waits || few
 	}
 	m.done()
 	for _, quota := range ask.Quotas {

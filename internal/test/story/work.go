@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// fetch worker=w1 n=1 lease=10s queues=a:1,b:2 elsewhere=0 seq=N. Without seq it is the next one.
+// fetch worker=w1 n=1 lease=10s queues=a:1,b:2 elsewhere=0 rests=1 seq=N. Without seq it is the next one.
 func (s *stage) fetch(w words) []string {
 	trip, err := claim.Of(s.q).Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
 	if err != nil {
@@ -24,6 +24,7 @@ func (s *stage) ask(w words) claim.Ask {
 	s.seq++
 	ask := claim.Ask{N: 1, Seq: s.seq, Lease: w.duration("lease", 15*time.Second)}
 	ask.Elsewhere, _ = strconv.Atoi(w.named["elsewhere"])
+	ask.Rests = w.named["rests"] != ""
 	if n, err := strconv.Atoi(w.named["n"]); err == nil {
 		ask.N = n
 	}
