@@ -116,6 +116,10 @@ func (s *lookStage) cancelled(cause cancelCause, end graceEnd) {
 	p.wait.Entry, p.wait.Digest, p.wait.Mask = 1, "d", "obbbb"
 	g := &lookGame{lookStage: s, lookPlan: p, epochs: map[string]int64{}}
 	g.start()
+	defer func() { // so that no later case finds it
+		_, err := s.q.Cancel(s.ctx, g.agent, "the end of the test")
+		s.check(err)
+	}()
 	g.suspend()
 	cause.cancel(g)
 	end.end(g)
