@@ -18,8 +18,8 @@ func TestWrongCallsAreRefusedWithAnErrorText(t *testing.T) {
 		args        []any
 		says        string
 	}{
-		{"a queue without a quota", "fetch", []any{"w", 1, 5, 15000, "hit"}, "must be followed by a quota"},
-		{"a quota that is not a number", "fetch", []any{"w", 1, 5, 15000, "hit", "x"}, "must be the quota of hit"},
+		{"a queue without a quota", "fetch", []any{"w", 1, 5, 15000, 0, "hit"}, "must be followed by a quota"},
+		{"a quota that is not a number", "fetch", []any{"w", 1, 5, 15000, 0, "hit", "x"}, "must be the quota of hit"},
 		{"a report that ends in an outcome", "settle", []any{"w1", "c", 2, "0-r1", 1, "complete", "x", "0-r2", 1}, "must be the number of outcomes"},
 		{"a report with an incomplete ask", "settle", []any{"w1", "c", 1, "0-r1", 1, "complete", "x", 7}, "must be whole numbers: seq"},
 		{"a report of 10^18 outcomes", "settle", []any{"w1", "c", "1000000000000000000", "0-r1", 1, "complete", "x"}, "must be the number of outcomes"},
@@ -37,7 +37,7 @@ func TestWrongCallsAreRefusedWithAnErrorText(t *testing.T) {
 		t.Run("the root "+name, func(t *testing.T) {
 			s.refuses(t, name, "open", []any{2, 1, "all"}, "INVALID root")
 			s.refuses(t, name, "enqueue", []any{1, 1, "kind", "k", 1, "0-n", ""}, "")
-			s.refuses(t, name, "fetch", []any{"w", 1, 5, 15000, "hit", 5}, "")
+			s.refuses(t, name, "fetch", []any{"w", 1, 5, 15000, 0, "hit", 5}, "")
 			s.refuses(t, name, "sweep", []any{"r", 100, 500}, "")
 		})
 	}

@@ -188,8 +188,8 @@ func TestAgentParallelIdempotency(t *testing.T) {
 	}
 	close(over)
 	stop()
-	if r := s.record(id); r.Status != queue.Completed || r.LeaseLosses != 1 || r.Fields["children"] != "3" {
-		t.Errorf("the agent is %s after %d lost leases, with %s children; want COMPLETED, 1, 3", r.Status, r.LeaseLosses, r.Fields["children"])
+	if r := s.record(id); r.Status != queue.Completed || r.Epoch != 3 || r.Fields["children"] != "3" {
+		t.Errorf("the agent is %s after %d claims, with %s children; want COMPLETED, 3, 3", r.Status, r.Epoch, r.Fields["children"])
 	}
 	want := []string{id + ".1", id + ".2", id + ".3"}
 	if len(scheduled) != 3 {
